@@ -265,12 +265,13 @@ def test_kinds_are_found_by_what_people_call_them() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BUILT_IN if kind.report], ids=lambda kind: kind.workload)
-def test_a_kind_names_the_formats_of_its_writers(kind: WorkKind) -> None:
+def test_the_writers_of_a_kind_stand_in_the_order_of_its_formats(kind: WorkKind) -> None:
     assert kind.report is not None
     module, _, name = kind.report.function.partition(":")
     formats = vars(importlib.import_module(module))
     own = formats.get(f"{name.removeprefix('report_of_').upper()}_WRITERS") or formats["WRITERS"]
     assert tuple(own) == kind.report.formats
+    assert all(format_name in writer.__name__ for format_name, writer in own.items())
 
 
 def test_every_format_has_a_media_type() -> None:

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,11 @@ from muster.app.serving.jobs import JobIntake
 from muster.cli.line import CliGroup, CommandEntry
 from muster.cli.line.table import CommandTable
 from muster.cli.main import perform
+from muster.cli.outcome import ReportedEnding
+from muster.cli.runs.endings import ending_of_kind
 from muster.cli.work.table import command_of
 from muster.domain.errors import BadArgument
+from muster.domain.kind import KindReport
 from muster.domain.order import named_agents
 from muster.engine.queue.base import QueuedJob
 from muster.mcp.server import TOOLS, Coordinator
@@ -189,13 +193,14 @@ def test_agents_of_an_order_are_known_by_their_form() -> None:
 
 
 def test_what_is_made_is_looked_for_only_under_names_that_are_not_written_down() -> None:
-    written = {"list": CommandEntry("List them.")}
-    assert CommandTable(written, "work.nowhere:COMMANDS")["list"].about == "List them."
-    first, *made = CommandTable(written, "work.table:COMMANDS")
-    assert first == "list"
+    written = {"list": CommandEntry("List them."), "worker": CommandEntry("Work.")}
+    nowhere = CommandTable(written, "work.nowhere:COMMANDS", before="worker")
+    assert nowhere["list"].about == "List them."
+    first, *made, last = CommandTable(written, "work.table:COMMANDS", before="worker")
+    assert (first, last) == ("list", "worker")
     assert {"council", "battle", "scale"} <= set(made)  # each further kind adds its own
     with pytest.raises(ModuleNotFoundError):
-        CommandTable(written, "work.nowhere:COMMANDS").get("survey")
+        nowhere.get("survey")
 
 
 def job(data: dict[str, Any], id_: str = "j1") -> QueuedJob:
@@ -226,3 +231,23 @@ async def test_a_job_is_refused_by_its_fields(tmp_path: Path, data: dict[str, An
     async with opened(tmp_path) as muster:
         with pytest.raises(BadArgument, match=said):
             await JobIntake(muster).accept(job(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveySummary:
+    """What a survey came to."""
+
+    answers: Mapping[str, int]
+    ok: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """How many answers there are."""
+        return f"{sum(self.answers.values())} answers"
+
+
+def test_json_of_a_kind_with_a_report_has_all_that_its_summary_has() -> None:
+    ending = ending_of_kind(replace(SURVEY, report=KindReport(function="", formats=())))
+    assert isinstance(ending, ReportedEnding)
+    told = {"ok": True, "verdict": "2 answers", "answers": {"blue": 2}}
+    assert ending.view(SurveySummary(answers={"blue": 2})) == told

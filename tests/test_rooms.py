@@ -1,6 +1,7 @@
 """The rooms and the arrows between them: every import counts, hidden ones too, and edges reach nothing privately."""
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -264,11 +265,13 @@ def test_folders_of_a_room_import_each_other_both_ways_only_where_it_is_known() 
     assert mutual_folders() == MUTUAL_FOLDERS
 
 
-MOST_UNREAD = 125  # annotations of JSON that nobody has read yet; what is read has a type
+UNREAD = re.compile(r"\b(?:dict|Mapping|MutableMapping)\[str, Any\]")
+MOST_UNREAD = 260  # what strangers sent and nobody has read yet, and options by their names; what is read has a type
 
 
 def test_hardly_any_json_is_handed_on_without_a_type() -> None:
-    assert sum(path.read_text(encoding="utf-8").count("dict[str, Any]") for path in SOURCE.rglob("*.py")) <= MOST_UNREAD
+    found = sum(len(UNREAD.findall(path.read_text(encoding="utf-8"))) for path in SOURCE.rglob("*.py"))
+    assert found <= MOST_UNREAD, "give what is known a type, and JSON the type Json of muster.domain.canonical"
 
 
 MOST_HIDDEN = 41

@@ -19,7 +19,9 @@ from muster.api.app import create_app
 from muster.api.guards import Lifetime, RequestIds, RequestLimits
 from muster.api.schema import ERRORS
 from muster.app import Muster
+from muster.app.kinds import AppKind, made_at
 from muster.domain.errors import MusterError, ProviderFault, StoreFailed
+from muster.domain.order import DeclaredField, Door, FieldForm, element_of, is_many, order_fields
 from muster.settings import load_settings
 from tests.git.repository import Repository
 
@@ -29,14 +31,27 @@ from .server import ADMIN, SETTINGS, SUITE, TOKENS, Project, Server
 JSON_TYPE = "application/json"
 JSON = {"content-type": JSON_TYPE}
 HOST = {"host": "127.0.0.1"}
-# The smallest valid body of each route that needs one.
-BODIES: Mapping[str, Any] = {
-    "/api/ask": {"agent": "sim/echo", "prompt": "x"},
+
+
+def smallest(known: AppKind) -> dict[str, Any]:
+    """Return the smallest valid body of a request that starts work of a kind."""
+    needed = [one for one in order_fields(known.kind.order) if one.at(Door.REQUEST) and one.required(Door.REQUEST)]
+    return {one.declared.alias or one.name: _least(one) for one in needed}
+
+
+def _least(one: DeclaredField) -> Any:
+    inner, bounds = element_of(one.kind)
+    text = "sim/echo" if one.declared.form is FieldForm.AGENT else "x"
+    number = one.declared.min or (bounds and bounds.min) or 1
+    value = number if inner in (int, float) else text
+    return [value] if is_many(one.kind) else value
+
+
+# The smallest valid body of each route that needs one: of a start made from its order, or another that says more.
+BODIES: Mapping[str, Any] = {known.path: smallest(known) for known in made_at(Door.REQUEST)} | {
     "/api/suites/start": {"suites": ["smoke"], "only_failed": "x"},
     "/api/chains": {"chain": "x"},
-    "/api/councils": {"question": "x"},
     "/api/tasks": {"prompt": "x", "continue": "x"},
-    "/api/battles/start": {"agentId": "sim/echo"},
     "/api/scale/start": {"agentId": "sim/echo"},
     "/api/reviews": {"run": "x", "case": "x", "opinion": "right"},
     "/api/runs/{run_id}/fork": {"from": "x"},

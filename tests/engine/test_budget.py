@@ -85,8 +85,7 @@ DAY, RUN = Level(id="day"), Level(id="run:run1")
 async def test_a_wake_up_that_is_not_used_goes_to_the_next_in_line(end: str, tmp_path: Path) -> None:
     async with budget_queue(tmp_path, sweep_nothing) as (_, queue):
         places, free = RunPlaces(1), asyncio.Event()
-        for _ in range(2):
-            await places.ready.acquire()  # all that there are: whoever is woken goes on to wait for one
+        await places.ready.acquire()  # all that there are: whoever is woken goes on to wait for one
 
         async def attempt(places: RunPlaces) -> None:
             turn = queue.turn()

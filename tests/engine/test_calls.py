@@ -439,19 +439,37 @@ async def test_the_engine_knows_how_many_calls_of_all_its_runs_are_on_the_wire(t
 async def test_what_was_ready_but_not_sent_when_the_run_stops_costs_nothing(tmp_path: Path) -> None:
     hanging = Hanging()
 
-    async def two(ctx: Context, spec: Any) -> Json:
-        return [each.text for each in await ctx.gather(*(ctx.call("a", f"hi {i}", key=f"k{i}") for i in range(2)))]
+    async def three(ctx: Context, spec: Any) -> Json:
+        return [each.text for each in await ctx.gather(*(ctx.call("a", f"hi {i}", key=f"k{i}") for i in range(3)))]
 
     async with house(tmp_path, a=hanging.puppet) as h:
-        run = await h.create(two, concurrency=1)
+        run = await h.create(three, concurrency=2)
         driving = asyncio.create_task(h.engine.drive(run.id))
-        await hanging.arrived.get()
-        while len(await h.store.archive.attempts(run.id)) < 2:
+        for _ in range(2):
+            await hanging.arrived.get()
+        while len(await h.store.archive.attempts(run.id)) < 3:
             await h.store.changes.wait(1, h.store.changes.commits)
         h.engine.stop_all(Interrupted("stop"), now=False)
         hanging.let_go.set()
         stopped = await driving
-        assert (stopped.calls.done, stopped.spent.uncertain, len(hanging.puppet.asked)) == (1, 0, 1)
+        assert (stopped.calls.done, stopped.spent.uncertain, len(hanging.puppet.asked)) == (2, 0, 2)
         states = sorted(attempt.state for attempt in await h.store.archive.attempts(run.id))
-        assert states == [AttemptState.SUCCEEDED, AttemptState.UNSENT]
+        assert states == [AttemptState.SUCCEEDED, AttemptState.SUCCEEDED, AttemptState.UNSENT]
         await check_books(h.store, run.id)
+
+
+async def test_one_call_at_a_time_leaves_one_open_attempt_to_a_crash(tmp_path: Path) -> None:
+    opened: list[list[AttemptState]] = []
+
+    async def answer(request: Request, n: int) -> Reply:
+        opened.append([attempt.state for attempt in await h.store.archive.attempts(run.id)])
+        return reply("ok")
+
+    async def three(ctx: Context, spec: Any) -> Json:
+        return [each.text for each in await ctx.gather(*(ctx.call("a", f"hi {i}", key=f"k{i}") for i in range(3)))]
+
+    async with house(tmp_path, a=Puppet(answer)) as h:
+        run = await h.create(three, concurrency=1)
+        await h.engine.drive(run.id)
+    started = [states.count(AttemptState.STARTED) for states in opened]
+    assert started == [1, 1, 1]

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from muster.app.kinds import made_at
+from muster.domain.order import Door
 from tests.api.server import CHAIN
 from tests.dashboard.operations import provider
 from tests.mcp.coordinated import PATIENCE, coordinated
@@ -22,14 +24,15 @@ FORBIDDEN = {"path", "file", "files", "command", "cwd", "url", "address", "isola
 async def test_every_tool_has_a_strict_schema_and_takes_no_path_command_or_address(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (desk, _):
         tools = (await desk.client.list_tools()).tools
-        assert 12 <= len(tools) <= 18
+        assert len(tools) - len(made_at(Door.TOOL)) <= 12, "a model finds its way among few: give an old tool a choice"
         for tool in tools:
             assert tool.input_schema["additionalProperties"] is False
             assert not FORBIDDEN & set(tool.input_schema.get("properties", {})), tool.name
             assert len(tool.description or "") > 60
             for name, one in tool.input_schema.get("properties", {}).items():
                 assert one.get("description"), f"{tool.name}.{name}"
-        assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 28_000
+        size = sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools)
+        assert size < 1_550 * len(tools), "every model reads all of it: shorten `tool` of fields, or leave it out"
 
 
 async def test_a_task_is_rejected_with_feedback_approved_and_read(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from muster.verify.reports.formats import WRITERS, write_report
+from muster.verify.reports.formats import WRITERS, report_of
 from muster.verify.reports.run import open_waves_run
 from tests.suites.stage import playing
 from tests.verify.stage import a_checker, a_model, a_report, said, stage
@@ -34,7 +34,7 @@ async def test_a_secret_in_a_file_is_nowhere_afterwards(tmp_path: Path, how: str
         waves = await open_waves_run(s.muster._backend.store, run)
         out = StringIO()
         for kind in WRITERS:
-            await write_report(waves, report, kind, out)
+            await report_of(waves, report).write(kind, out)
         told = [out.getvalue().encode()]
         told += [msgspec.json.encode(entry) async for entry in s.muster._backend.store.archive.entries(run.id)]
         told += [msgspec.json.encode(event) for event in await s.muster._backend.store.events.read(run.id, 0, 1000)]

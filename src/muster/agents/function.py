@@ -176,7 +176,7 @@ def _kind_of(result: Any) -> str:
     return "None" if result is None else f"a value of the type {type(result).__name__}"
 
 
-def _assembled(parts: Mapping[str, Any], request: Request, size: int, terms: ServiceTerms) -> Reply:
+def _assembled(parts: Mapping[str, Json], request: Request, size: int, terms: ServiceTerms) -> Reply:
     counted = _counted(parts)
     try:
         _require_known(parts)
@@ -223,7 +223,7 @@ def _shaped(reply: Reply, request: Request) -> Reply:
         raise again from error
 
 
-def _require_known(parts: Mapping[str, Any]) -> None:
+def _require_known(parts: Mapping[str, Json]) -> None:
     unknown = [name for name in parts if name not in PARTS]
     if unknown:
         raise BadOutput(
@@ -232,7 +232,7 @@ def _require_known(parts: Mapping[str, Any]) -> None:
         )
 
 
-def _counted(parts: Mapping[str, Any]) -> Counted:
+def _counted(parts: Mapping[str, Json]) -> Counted:
     sent, wrote, cost = parts.get("input_tokens"), parts.get("output_tokens"), parts.get("cost_usd")
     counted = Counted(input=count_of(sent), output=count_of(wrote), cost=microdollars_of(cost))
     told = ((sent, counted.input), (wrote, counted.output), (cost, counted.cost))
@@ -255,7 +255,7 @@ def _spelled(items: Any) -> Any:
     return [asdict(item) if isinstance(item, ToolCall) else item for item in items]
 
 
-def _text(parts: Mapping[str, Any], data: Json, called: bool) -> str:
+def _text(parts: Mapping[str, Json], data: Json, called: bool) -> str:
     text = parts.get("text")
     if isinstance(text, str):
         return text

@@ -6,11 +6,12 @@ What a form needs of each field stands in the schema of the body, and the words 
 from typing import Any
 
 from muster.app.kinds import KINDS, AppKind
+from muster.domain.canonical import Json
 
 FORM = "x-form"
 
 
-def form_of(known: AppKind) -> dict[str, Any]:
+def form_of(known: AppKind) -> dict[str, Json]:
     """Return what the description of a route says that starts work: its name, what it is about, the button, places."""
     kind, page = known.kind, known.page
     words = {

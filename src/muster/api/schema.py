@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from muster.api.json_route import JsonRoute
+from muster.domain.canonical import Json
 from muster.domain.flaw import FlawCode
 from muster.text import typed
 
@@ -59,7 +60,7 @@ _ERROR = {"type": "object", "required": ["error"], "properties": {"error": _DETA
 def install_schema(app: FastAPI, routers: Iterable[APIRouter]) -> None:
     """Let the application describe itself with every status that it answers with."""
 
-    def describe() -> dict[str, Any]:
+    def describe() -> dict[str, Json]:
         if app.openapi_schema is None:
             app.openapi_schema = described(app, routers)
         return app.openapi_schema
@@ -67,7 +68,7 @@ def install_schema(app: FastAPI, routers: Iterable[APIRouter]) -> None:
     app.openapi = describe  # type: ignore[method-assign]  # as FastAPI wants it to be extended
 
 
-def described(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Any]:
+def described(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Json]:
     """Return the schema of an application: every operation names what it answers with, the errors too."""
     schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     answers, values = answer_schemas(route for router in routers for route in router.routes)
@@ -85,7 +86,7 @@ def described(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Any]:
     return schema
 
 
-def answer_schemas(routes: Iterable[BaseRoute]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def answer_schemas(routes: Iterable[BaseRoute]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
     """Return the schema of the answer of each route by method and path, and the schemas that these refer to."""
     kinds = {
         f"{method.lower()} {route.path}": route.answer
@@ -97,7 +98,7 @@ def answer_schemas(routes: Iterable[BaseRoute]) -> tuple[Mapping[str, Any], Mapp
     return dict(zip(kinds, schemas, strict=True)), components
 
 
-def _complete(route: str, operation: dict[str, Any], answers: Mapping[str, Any]) -> None:
+def _complete(route: str, operation: dict[str, Any], answers: Mapping[str, Json]) -> None:
     responses = operation["responses"]
     responses.pop("422", None)
     shape = answers.get(route)

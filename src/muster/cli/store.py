@@ -15,6 +15,7 @@ from muster.app.views.service import store_copy_view
 from muster.cli.line import Argument
 from muster.cli.session import require_store, with_muster
 from muster.cli.terminal.output import CommonOptions, answer, note
+from muster.domain.canonical import Json
 from muster.domain.errors import Interrupted, StoreFailed
 from muster.text.words import count
 
@@ -22,7 +23,7 @@ from muster.text.words import count
 def info(common: CommonOptions) -> None:
     """Show the path and size of the store, and check it for damage."""
 
-    async def work(muster: Muster) -> Mapping[str, Any]:
+    async def work(muster: Muster) -> Mapping[str, Json]:
         return await muster.store.info()
 
     require_store(common)

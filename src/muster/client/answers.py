@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from muster.agents.http.client import HttpResponse
+from muster.domain.canonical import Json
 from muster.domain.errors import (
     AccessDenied,
     AuthRefused,
@@ -21,7 +21,7 @@ from muster.domain.errors import (
 SIMPLE: Mapping[int, type[MusterError]] = {403: AccessDenied, 404: NotFound, 409: Conflict}
 
 
-def read_json(url: str, response: HttpResponse) -> Mapping[str, Any]:
+def read_json(url: str, response: HttpResponse) -> Mapping[str, Json]:
     """Return the JSON object of a success; raises what a refusal stands for."""
     if not 200 <= response.status < 300:
         raise refusal_of(response)
@@ -36,7 +36,7 @@ def not_muster(url: str) -> BadConfiguration:
     return BadConfiguration(f"{url} does not answer like muster serve", suggestions=("check the address",))
 
 
-def json_object(body: bytes) -> Mapping[str, Any] | None:
+def json_object(body: bytes) -> Mapping[str, Json] | None:
     """Return a body as a JSON object; None when it is not one."""
     try:
         found = json.loads(body)

@@ -16,6 +16,7 @@ from muster.agents.http.request import join
 from muster.agents.http.sse import EventParser, ServerSentEvent
 from muster.client.answers import json_object, not_muster, read_json, refusal_of
 from muster.domain.agent import Timeouts
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, Conflict, OutcomeUnknown, TryLater
 
 PATIENCE_SECONDS = 60.0  # for which a server that cannot be reached is tried
@@ -30,7 +31,7 @@ class ServedRun:
 
     id: str
     state: str
-    data: Mapping[str, Any]
+    data: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class ServiceClient:
         """Close the connections; may be called twice."""
         await self._http.close()
 
-    async def start(self, route: str, body: Mapping[str, Any], *, key: str | None = None) -> ServedRun:
+    async def start(self, route: str, body: Mapping[str, Json], *, key: str | None = None) -> ServedRun:
         """Start a run with a route such as `battles/start`; tried again under one idempotency key, it starts once."""
         headers = {"idempotency-key": key or uuid4().hex}
         found = await self._ask("POST", f"/api/{route.strip('/')}", body, headers)
@@ -169,7 +170,7 @@ class ServiceClient:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Json] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Mapping[str, Any]:
         """Make a request that may be repeated, until it is answered."""
@@ -218,7 +219,7 @@ def _place(run: str) -> str:
     return f"/api/runs/{quote(run, safe='')}"
 
 
-def _run(data: Mapping[str, Any]) -> ServedRun:
+def _run(data: Mapping[str, Json]) -> ServedRun:
     return ServedRun(id=str(data.get("id")), state=str(data.get("state")), data=data)
 
 

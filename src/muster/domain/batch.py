@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from muster.domain.budget import Level
+from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, AttemptState, Opening
 from muster.domain.errors import WireError
 from muster.domain.ids import BatchId
@@ -182,7 +183,7 @@ class Batch:
     word: str = ""  # the provider's last word
     polled_at: float | None = None
     note: str = ""  # the last decision, and why
-    error: Mapping[str, Any] | None = None
+    error: Mapping[str, Json] | None = None
     reserved: Microdollars = NOTHING
     cost: Microdollars = NOTHING
     live_cost: Microdollars = NOTHING  # what live calls would have cost

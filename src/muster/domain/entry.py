@@ -52,7 +52,7 @@ class Entry:
     request: Any = None
     reply: Reply | None = None
     value: Any = None
-    error: Mapping[str, Any] | None = None
+    error: Mapping[str, Json] | None = None
     reused_from: RunId | None = None
     opened_at: float = 0.0
     settled_at: float | None = None
@@ -104,7 +104,7 @@ class Replied(NamedTuple):
 class Failed:
     """The attempt brought an error; the call is tried again, given up, or left open for a later driver."""
 
-    error: Mapping[str, Any]
+    error: Mapping[str, Json]
     uncertain: bool
     again_in: float | None = None
     gives_up: bool = False

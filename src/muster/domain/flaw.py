@@ -11,6 +11,10 @@ CLOSE = 0.7  # how alike two words must be, from 0 to 1, before one is said to b
 MAX_NAMED = 10  # names that a suggestion lists
 MAX_GIVEN = 100  # characters of a value that was given
 
+CLOSE = 0.7  # how alike two words must be, from 0 to 1, before one is said to be meant
+MAX_NAMED = 10  # names that a suggestion lists
+MAX_GIVEN = 100  # characters of a value that was given
+
 
 class FlawCode(StrEnum):
     """What kind of thing is wrong with a field."""

@@ -15,7 +15,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
 
-StoredSpec = Mapping[str, Any]
+StoredSpec = Mapping[str, Json]
 
 
 class Tone(StrEnum):

@@ -51,7 +51,7 @@ class Model(Protocol):
 class ModelInstance(Protocol):
     """An instance of a Pydantic model."""
 
-    def model_dump(self, *, mode: str, by_alias: bool, round_trip: bool) -> Mapping[str, Any]:
+    def model_dump(self, *, mode: str, by_alias: bool, round_trip: bool) -> Mapping[str, Json]:
         """Return its fields as plain values."""
 
 

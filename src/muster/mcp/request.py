@@ -9,7 +9,7 @@ from muster.app import Muster
 from muster.app.parts.audit import AuditedAction
 from muster.app.runs.handle import RunHandle
 from muster.app.starts import Starts
-from muster.domain.canonical import digest
+from muster.domain.canonical import Json, digest
 from muster.domain.errors import AccessDenied
 from muster.domain.run import Run, StartRequest, User
 from muster.mcp.inputs import KeyedInput, ToolInput
@@ -118,7 +118,7 @@ class ToolRequest:
         return self.muster.audit.action(action, subject, client=self.caller.address, request_id=self.request_id)
 
 
-Handler = Callable[[ToolRequest, Any], Awaitable[dict[str, Any]]]  # takes the request and the input of the tool
+Handler = Callable[[ToolRequest, Any], Awaitable[dict[str, Json]]]  # takes the request and the input of the tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from muster.app import Muster
 from muster.app.kinds import made_at
 from muster.app.serving.cleaning import cleaner
 from muster.app.starts import Starts
+from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
 from muster.domain.order import Door
 from muster.mcp.errors import error_answer, flaws_answer
@@ -184,21 +185,21 @@ def _short(schema: Any) -> Any:
     return [_short(one) for one in schema] if isinstance(schema, list) else schema
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _without_null(schema: dict[str, Any]) -> dict[str, Json]:
     options = schema.get("anyOf", [])
     if len(options) != 2 or options[1] != {"type": "null"} or schema.get("default") is None:
         return schema
-    only: dict[str, Any] = options[0]
+    only: dict[str, Json] = options[0]
     return only | {name: value for name, value in schema.items() if name != "anyOf"}
 
 
-def _bounded(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+def _bounded(answer: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return an answer that is not too long, whatever its tool has made; tools cut what they know how to read on."""
-    found: dict[str, Any] = fit(answer, LARGEST_ANSWER, nothing_more)
+    found: dict[str, Json] = fit(answer, LARGEST_ANSWER, nothing_more)
     return found
 
 
-def _content(answer: Mapping[str, Any], *, failed: bool) -> CallToolResult:
+def _content(answer: Mapping[str, Json], *, failed: bool) -> CallToolResult:
     answer = _bounded(answer)
     text = json.dumps(answer, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], structured_content=answer, is_error=failed)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from muster.domain.canonical import Json
+
 _MOST_NAMED = 10  # paths
 
 
@@ -85,5 +87,5 @@ def beside(saved: Mapping[str, Any], folder: str, handed: str | None = None) -> 
         yield f"a {operation} that it did not finish in {folder}"
 
 
-def _on_branch(saved: Mapping[str, Any], branch: str) -> str:
+def _on_branch(saved: Mapping[str, Json], branch: str) -> str:
     return f"work on the branch {branch}, which git diff {saved['base']} {branch} shows"

@@ -131,7 +131,7 @@ def _granting(request: Request, granted: Sequence[str]) -> Request:
     return replace(request, settings={**(request.settings or {}), GRANTED: list(granted)}) if granted else request
 
 
-def _continuing(request: Request, question: PermissionQuestion, decision: Mapping[str, Any]) -> Request:
+def _continuing(request: Request, question: PermissionQuestion, decision: Mapping[str, Json]) -> Request:
     """Return the request that continues the session of the agent and says what was decided."""
     return replace(
         request,
@@ -140,7 +140,7 @@ def _continuing(request: Request, question: PermissionQuestion, decision: Mappin
     )
 
 
-def decision_text(question: PermissionQuestion, decision: Mapping[str, Any]) -> str:
+def decision_text(question: PermissionQuestion, decision: Mapping[str, Json]) -> str:
     """Return what an agent is told of a decision."""
     if decision["allowed"]:
         return f"Permission to use {decision.get('tool') or question.wanted} was granted. Continue with the task."

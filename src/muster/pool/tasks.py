@@ -163,7 +163,7 @@ class AssignedSlot:
         """Whether the user's repository is compared before and after a round of the task."""
         return self.has_tree if self.compares is None else self.compares
 
-    def stored(self) -> Mapping[str, Any]:
+    def stored(self) -> Mapping[str, Json]:
         """Return what the journal of the task keeps."""
         kept: dict[str, Json] = typed.decode(typed.encode(self))
         return kept
@@ -177,7 +177,7 @@ def read_slot(kept: Any) -> AssignedSlot:
         raise BadArgument(f"not a valid slot of a task: {error}") from None
 
 
-def merged(*levels: Mapping[str, Any]) -> Mapping[str, Any]:
+def merged(*levels: Mapping[str, Json]) -> Mapping[str, Json]:
     """Merge settings, the strongest first; lists are joined without doubles."""
     found: dict[str, Any] = {}
     for level in levels:

@@ -4,11 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
 from muster import __version__
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -16,7 +15,7 @@ LONGEST_NAME = 100
 MOST_RESULTS = 25_000  # what common readers take of one run
 
 
-def tool(rules: Sequence[Mapping[str, Any]]) -> JsonObject:
+def tool(rules: Sequence[Mapping[str, Json]]) -> JsonObject:
     """Return the tool that found the results, with its rules."""
     return {"driver": {"name": "muster", "version": __version__, "semanticVersion": __version__, "rules": list(rules)}}
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.flaw import nearest
 from muster.domain.money import from_usd
@@ -200,7 +200,7 @@ def _parsed(path: Path, text: str) -> JsonObject:
         raise BadConfigurationFile(str(path), what, line=line, column=column) from error
 
 
-def read_configuration(found: Mapping[str, Any]) -> Configuration:
+def read_configuration(found: Mapping[str, Json]) -> Configuration:
     """Read what a file holds, or raise Misfit with the first thing that does not fit."""
     for name in found:
         if name not in Configuration.__struct_fields__:

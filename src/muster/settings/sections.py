@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.effort import MIN_THINKING
 from muster.domain.money import MAX_USD, from_usd
 from muster.text.typed import Meta, Struct, asdict, field
@@ -153,7 +153,7 @@ class HttpSection(_Own, frozen=True, kw_only=True):
     url: str
     headers: dict[str, str] = field(default_factory=dict)
     key_env: str | None = None  # sent as a bearer token
-    body: dict[str, Any] | None = None  # what is posted; "{prompt}", "{system}" and "{messages}" stand for themselves
+    body: dict[str, Json] | None = None  # what is posted; "{prompt}", "{system}" and "{messages}" stand for themselves
     answer: str | None = None  # JSONPaths; without one, the usual places
     input_tokens: str | None = None
     output_tokens: str | None = None
@@ -179,7 +179,7 @@ class ClaudeSection(_Process, frozen=True, kw_only=True):
     permission_mode: Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"] = "default"
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
-    mcp_servers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    mcp_servers: dict[str, dict[str, Json]] = field(default_factory=dict)
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     max_turns: Count | None = None
     cli_path: Path | None = None  # left out: the one that the SDK brings along; never one found on PATH
@@ -215,7 +215,7 @@ class CliSection(_Process, frozen=True, kw_only=True):
     permission: str | None = None  # jsonl: it asks for permission to use the tool that is found here
     permission_input: str | None = None  # jsonl: what it wants to use that tool with
     permission_patterns: tuple[str, ...] = ()  # regular expressions; a line that one finds asks for permission
-    message: dict[str, Any] | None = None  # jsonl: the line that tells it "{message}" while it works, with an "{id}"
+    message: dict[str, Json] | None = None  # jsonl: the line that tells it "{message}" while it works, with an "{id}"
     message_taken: str | None = None  # jsonl: the id of a message that it has taken in
     subscription: bool = False
 
@@ -274,10 +274,10 @@ class SlotSection(Strict, frozen=True, kw_only=True):
     on_permission: Literal["fail", "ask"] | None = None  # None: that of the pool
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Json]:
         """Return what it sets of its agent."""
         names = ("model", "effort", "permission_mode", "max_turns")
-        found: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
+        found: dict[str, Json] = {name: value for name in names if (value := getattr(self, name)) is not None}
         return found | ({"tools": list(self.tools)} if self.tools else {})
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Quality, Reply
+from muster.domain.canonical import Json
 from muster.domain.errors import BadFile, NotFound
 from muster.suites.checks.tool_calls import quality_in
 from muster.suites.format.names import nearest_name
@@ -131,7 +132,7 @@ def _entries(path: Path, file: str) -> list[Any]:
     return entries
 
 
-def _answer(entry: Mapping[str, Any], index: int, file: str, epochs: int) -> tuple[str, str, str]:
+def _answer(entry: Mapping[str, Json], index: int, file: str, epochs: int) -> tuple[str, str, str]:
     case = _inside(entry, "args_match", "case_id")
     answer = entry.get("response") if isinstance(entry.get("response"), str) else _inside(entry, "response", "content")
     for place, value in (("args_match.case_id", case), ("response.content", answer)):
@@ -156,7 +157,7 @@ def _require_places(entry: Mapping[str, Any], index: int, file: str) -> None:
             raise BadFile(file, f"[{index}].args_match.{name}: unknown field; did you mean {near}?")
 
 
-def _require_whole(entry: Mapping[str, Any], index: int, file: str) -> None:
+def _require_whole(entry: Mapping[str, Json], index: int, file: str) -> None:
     """Refuse an answer that says that it failed, was refused or was cut off: as text alone it would look whole."""
     response = entry["response"] if isinstance(entry["response"], Mapping) else {}
     for place, said in ((f"[{index}]", entry), (f"[{index}].response", response)):
@@ -174,6 +175,6 @@ def _number(entry: Mapping[str, Any], name: str, index: int, file: str) -> int:
     return value
 
 
-def _inside(entry: Mapping[str, Any], outer: str, inner: str) -> Any:
+def _inside(entry: Mapping[str, Json], outer: str, inner: str) -> Any:
     found = entry.get(outer)
     return found.get(inner) if isinstance(found, dict) else None

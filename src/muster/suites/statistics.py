@@ -319,7 +319,7 @@ class SettledCases:
         """Return how many ended how."""
         return {"counts": {str(status): self._counts[status] for status in Status if self._counts[status]}}
 
-    def json(self) -> Mapping[str, Any]:
+    def json(self) -> Mapping[str, Json]:
         """Return all that a run says at its end; nothing is good unless something passed and all did."""
         run = {status for status in self._counts if status is not Status.SKIPPED}
         cases = sum(self._counts.values())

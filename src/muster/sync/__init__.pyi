@@ -741,7 +741,7 @@ class Questions:
     def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise for an unknown agent, and for one without a key if it is asked here."""
 
-    def error_of(self, run: Run) -> Mapping[str, Any] | None:
+    def error_of(self, run: Run) -> Mapping[str, Json] | None:
         """Return what is wrong with the reply; None for a good one."""
 
     def output(self, run: Run) -> str:
@@ -780,7 +780,7 @@ class Suites:
     def start_stored(self, spec: Json, options: RunOptions, *, detach: bool=...) -> RunHandle:
         """Start the run of a spec as it is stored."""
 
-    def rejudge(self, before: Run, changes: Mapping[str, Any], options: RunOptions | None=..., *, detach: bool=...) -> RunHandle:
+    def rejudge(self, before: Run, changes: Mapping[str, Json], options: RunOptions | None=..., *, detach: bool=...) -> RunHandle:
         """Judge the answers of a suite run anew, with another judge or threshold; no agent is asked."""
 
     def find(self, reference: str) -> Run:
@@ -855,7 +855,7 @@ class Baselines:
 
 
 class Generations:
-    def error_of(self, run: Run) -> Mapping[str, Any] | None:
+    def error_of(self, run: Run) -> Mapping[str, Json] | None:
         """Return why a run that generated cases is not a success; None when it is."""
 
 

@@ -25,6 +25,7 @@ from muster.app import Muster, open_muster
 from muster.app.agent_kinds.given import GivenAgent, read_given
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, identify
+from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
 from muster.domain.run import RunState
 from muster.settings import load_settings
@@ -96,7 +97,7 @@ def _load(place: ModulePlace) -> ModuleType:
     return module
 
 
-def _write(value: Mapping[str, Any]) -> None:
+def _write(value: Mapping[str, Json]) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
 

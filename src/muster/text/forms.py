@@ -140,7 +140,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 Version = Annotated[Literal[1], BeforeValidator(_version)]
 
 AnyJson = Annotated[Any, BeforeValidator(_json)]
-JsonObject = Annotated[dict[str, Any], BeforeValidator(_json_object)]
+JsonObject = Annotated[dict[str, Json], BeforeValidator(_json_object)]
 ROLES = ("user", "assistant", "system", "tool")
 RoleName = Annotated[Literal["user", "assistant", "system", "tool"], BeforeValidator(_role)]
 

@@ -112,7 +112,7 @@ def whole_document(text: str, *, fenced: bool) -> Json:
         raise BadOutput(f"the answer is not one JSON document and nothing else: {json_fault(error)}") from None
 
 
-def only_document(text: str, schema: Mapping[str, Any]) -> Json:
+def only_document(text: str, schema: Mapping[str, Json]) -> Json:
     """Return the one JSON document that a text is, or holds in a fence or in prose, of the kind that a schema asks for.
 
     Raises BadOutput when there is none, or more than one. Parts of broken JSON count, so only runs that have recorded

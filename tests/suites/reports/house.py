@@ -28,7 +28,7 @@ from muster.suites.journal import (
     pack,
     results_key,
 )
-from muster.suites.reports.formats import write_report
+from muster.suites.reports.formats import report_of
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.spec import SuiteSpec, read_spec
@@ -135,7 +135,7 @@ async def written(folder: Path, story: Story, format_name: str) -> str:
     """Give a report of a story as it stands in a file."""
     path = folder / "report"
     async with opened(folder, story) as (suite, report):
-        await write_file(path, lambda out: write_report(suite, report, format_name, out))
+        await write_file(path, lambda out: report_of(suite, report).write(format_name, out))
     return path.read_text(encoding="utf-8")
 
 

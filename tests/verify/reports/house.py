@@ -24,7 +24,7 @@ from muster.text.thresholds import ThresholdResult
 from muster.verify.declaration.verification import Kind, LeftOut, Verification, Verifier
 from muster.verify.findings.finding import Counts, Finding, Merged, Rejected, Severity
 from muster.verify.findings.journal import CLEARED, SNAPSHOT, AgentReport, Ending, WaveReport, files_key, report_key
-from muster.verify.reports.formats import write_report
+from muster.verify.reports.formats import report_of
 from muster.verify.reports.run import WavesRun, open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
 from muster.verify.sources.source import FileInfo, Source, VerifySnapshot
@@ -296,5 +296,5 @@ async def written(folder: Path, story: Story, format_name: str) -> str:
     """Give a report of a story as it stands in a file."""
     path = folder / "report"
     async with opened(folder, story) as (waves, report):
-        await write_file(path, lambda out: write_report(waves, report, format_name, out))
+        await write_file(path, lambda out: report_of(waves, report).write(format_name, out))
     return path.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 from muster.domain.errors import BadArgument
 from muster.verify.findings.journal import Ending
-from muster.verify.reports.formats import WRITERS, write_report
+from muster.verify.reports.formats import WRITERS, report_of
 from tests.verify.reports.house import Story, agent, bad, finding, model, opened, rejected, wave
 
 
@@ -17,7 +17,7 @@ async def test_an_unknown_format_is_named_with_those_there_are(tmp_path: Path) -
         with pytest.raises(
             BadArgument, match=r"the format of a report must be one of markdown, json, sarif, junit, not 'pdf'"
         ):
-            await write_report(waves, report, "pdf", io.StringIO())
+            await report_of(waves, report).write("pdf", io.StringIO())
 
 
 @pytest.mark.parametrize("name", list(WRITERS))
@@ -31,7 +31,7 @@ async def test_a_report_is_the_same_twice_and_holds_no_secret(tmp_path: Path, na
     async with opened(tmp_path, story) as (waves, report):
         first, second = io.StringIO(), io.StringIO()
         for out in (first, second):
-            await write_report(waves, report, name, out)
+            await report_of(waves, report).write(name, out)
     assert first.getvalue() == second.getvalue()
     assert "a1B2" not in unescape(first.getvalue())
     assert "leaky" in first.getvalue()

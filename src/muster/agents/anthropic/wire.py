@@ -29,9 +29,9 @@ def encode(request: Request, model: str, *, stream: bool = False, tier: str = ""
     return to_json(body)
 
 
-def params(request: Request, model: str) -> dict[str, Any]:
+def params(request: Request, model: str) -> dict[str, Json]:
     """Return a request as the provider's parameters; what the request leaves open is left out."""
-    body: dict[str, Any] = {
+    body: dict[str, Json] = {
         "model": model,
         "max_tokens": DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens,
         "messages": list(_turns(request.messages)),
@@ -73,8 +73,8 @@ def _system(request: Request) -> str:
     return "\n\n".join(text for text in (request.system, *said) if text) if said else request.system
 
 
-def _turns(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
-    results: list[dict[str, Any]] = []  # of one turn: the API wants all results of a turn in one message
+def _turns(messages: tuple[Message, ...]) -> Iterator[dict[str, Json]]:
+    results: list[dict[str, Json]] = []  # of one turn: the API wants all results of a turn in one message
     for message in messages:
         if message.role is Role.TOOL:
             results.append(_result(message))
@@ -90,7 +90,7 @@ def _turns(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
         yield {"role": "user", "content": results}
 
 
-def _answered(message: Message) -> str | list[dict[str, Any]]:
+def _answered(message: Message) -> str | list[dict[str, Json]]:
     if message.content is not None:  # in an unbroken run, unchanged: the model goes on thinking where it was
         return [dict(block.raw) for block in message.content.blocks]
     if not message.tool_calls:
@@ -100,12 +100,12 @@ def _answered(message: Message) -> str | list[dict[str, Any]]:
     return [*blocks, *({"type": "tool_use", **use} for use in uses)]
 
 
-def _result(message: Message) -> dict[str, Any]:
+def _result(message: Message) -> dict[str, Json]:
     return {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": message.text}
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": tool.name, "input_schema": dict(tool.parameters)}
+def _tool(tool: Tool) -> dict[str, Json]:
+    shown: dict[str, Json] = {"name": tool.name, "input_schema": dict(tool.parameters)}
     if tool.description:
         shown["description"] = tool.description
     return shown
@@ -131,7 +131,7 @@ def _mark_part(turn: dict[str, Any], control: dict[str, str], shared: int) -> No
         turn["content"].append({"type": "text", "text": text[shared:]})
 
 
-def _mark_first(turns: list[dict[str, Any]], control: dict[str, str]) -> None:
+def _mark_first(turns: list[dict[str, Json]], control: dict[str, str]) -> None:
     for turn in turns:
         if turn["role"] == "user" and turn["content"] and isinstance(turn["content"], str):
             turn["content"] = [{"type": "text", "text": turn["content"], "cache_control": control}]

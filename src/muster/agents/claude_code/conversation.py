@@ -42,7 +42,7 @@ class ClaudeConversation:
         self.answered = False  # by the API: from then on it costs money
         self.unclear = False  # the API was asked again after something else than a refusal: that may have been paid
         self.asked: str | None = None  # the tool that it wants permission for
-        self.asked_arguments: Mapping[str, Any] | None = None  # what it wants to use that tool with
+        self.asked_arguments: Mapping[str, Json] | None = None  # what it wants to use that tool with
         self.session = ""
         self.key_refused: int | None = None  # the status with which the API refused its key
         self.model = ""

@@ -20,7 +20,7 @@ from muster.agents.processes.conversation import MOST_OUTPUT, too_long, wait_for
 from muster.agents.processes.feed import MessageFeed
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput
 
 PACKAGE = "claude_agent_sdk"
@@ -36,7 +36,7 @@ class Sdk:
     def __init__(self, module: Any, builder: Any) -> None:
         self._module, self._builder = module, builder
 
-    def command(self, options: Mapping[str, Any], cli_path: Path | None) -> tuple[str, ...]:
+    def command(self, options: Mapping[str, Json], cli_path: Path | None) -> tuple[str, ...]:
         """Build the command line, as the SDK itself would."""
         try:
             found = self._module.ClaudeAgentOptions(cli_path=str(cli_path or self._bundled()), **options)

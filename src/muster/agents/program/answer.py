@@ -45,14 +45,14 @@ PROPOSE = "propose"
 EVALUATE = "evaluate"
 
 
-def context_of(request: Request, agent: str, seconds: float) -> Mapping[str, Any]:
+def context_of(request: Request, agent: str, seconds: float) -> Mapping[str, Json]:
     """Return the context of a request, or for one without the smallest that says the same."""
     known: dict[str, Json] = {"phase": PROPOSE, "agent_id": agent, PHASE_SECONDS: seconds}
     asked = _smallest(request) if request.context is None else request.context
     return known | dict(asked) | dict(request.volatile)
 
 
-def phase_of(context: Mapping[str, Any], agent: str) -> str:
+def phase_of(context: Mapping[str, Json], agent: str) -> str:
     """Return the phase that a context names, which must be one of the two."""
     phase = context["phase"]
     if phase not in (PROPOSE, EVALUATE):
@@ -63,7 +63,7 @@ def phase_of(context: Mapping[str, Any], agent: str) -> str:
     return str(phase)
 
 
-def encode(context: Mapping[str, Any], agent: str) -> bytes:
+def encode(context: Mapping[str, Json], agent: str) -> bytes:
     """Write the envelope of a context."""
     _check_seconds(context.get(PHASE_SECONDS), agent)
     return written({"phase": phase_of(context, agent), "context": context}, agent)
@@ -103,6 +103,6 @@ START = "___NSED_START___"
 END = "___NSED_END___"  # for people: where the answer ends is for the decoder to say
 
 
-def find_marked(text: str, fits: Fits) -> Mapping[str, Any] | None:
+def find_marked(text: str, fits: Fits) -> Mapping[str, Json] | None:
     """Return the last object that fits, of those that are marked if there are any."""
     return find(text, fits, START)

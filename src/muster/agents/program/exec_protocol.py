@@ -144,7 +144,7 @@ def _abstains(value: Mapping[str, Json]) -> bool:
     return value.get(SKIPPED) is True and value.keys() <= _BESIDE_SKIPPED
 
 
-def _rejections(items: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _rejections(items: Sequence[Mapping[str, Any]], context: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Yield the targets whose evaluations cannot count, each with the reason."""
     candidates, lowest, own = candidates_of(context), lowest_score(context), context.get("agent_id")
     named = ", ".join(one[:_SHAPE_QUOTED] for one in candidates[:_NAMED])
@@ -190,7 +190,7 @@ def _kept(data: dict[str, Json]) -> dict[str, Json]:
 
 _OUTPUT_QUOTED = 200
 Context = Mapping[str, Any]
-Data = Mapping[str, Any]
+Data = Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

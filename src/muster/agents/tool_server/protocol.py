@@ -16,7 +16,7 @@ from muster.text.schemas.json_schema import flaw
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")  # of the protocol, the newest first
 
-ToolHandler = Callable[[Mapping[str, Any]], Awaitable[Json]]
+ToolHandler = Callable[[Mapping[str, Json]], Awaitable[Json]]
 Params = Mapping[str, Any]
 
 

@@ -24,8 +24,7 @@ async def _any_run(muster: Muster, run: Run) -> RunView:
 def route_of(known: AppKind) -> APIRouter:
     """Return the routes of a kind, below its name for several."""
     kind, doors = known.kind, known.doors
-    place = kind.plural.replace(" ", "-")
-    router = APIRouter(tags=[place], route_class=JsonRoute)
+    router = APIRouter(tags=[known.place], route_class=JsonRoute)
     given: Any = ordered(kind.order, name=f"{known.schema}Body", camel=doors.camel)
     submit, answer = submission(known), loaded(doors.answer) if doors.answer else _any_run
 
@@ -40,10 +39,10 @@ def route_of(known: AppKind) -> APIRouter:
     start.__annotations__["return"] = get_type_hints(answer)["return"]  # what the answer is described by
     if not doors.has_list:
         router.add_api_route(
-            f"/api/{place}", list_runs, methods=["GET"], name=f"list {kind.plural}", dependencies=[needs("read")]
+            f"/api/{known.place}", list_runs, methods=["GET"], name=f"list {kind.plural}", dependencies=[needs("read")]
         )
     router.add_api_route(
-        doors.path or f"/api/{place}",
+        known.path,
         start,
         methods=["POST"],
         name=known.action,

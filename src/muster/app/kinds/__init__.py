@@ -90,6 +90,16 @@ class AppKind:
         return self.doors.action or f"start {self.kind.word}"
 
     @property
+    def path(self) -> str:
+        """The path of the request that starts one."""
+        return self.doors.path or f"/api/{self.place}"
+
+    @property
+    def place(self) -> str:
+        """What people call several, as it stands in paths."""
+        return self.kind.plural.replace(" ", "-")
+
+    @property
     def schema(self) -> str:
         """The name of what is sent to start one, as the name of a class."""
         return self.doors.schema or self.kind.class_name

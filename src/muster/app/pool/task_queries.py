@@ -10,7 +10,7 @@ from muster.app.kinds import word_of
 from muster.app.pool.slots import SlotDirectory, assigned_slot
 from muster.app.runs.runs import Runs
 from muster.domain.call import Reply
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
@@ -263,7 +263,7 @@ class TaskQueries:
         reviews = untaken or await self._store.signals.read(address, REVIEW, limit=MOST_REVIEWS)
         return (reviews[-1].seq + (not untaken)) if reviews else 1
 
-    async def _saved(self, run: Run, number: int) -> Mapping[str, Any]:
+    async def _saved(self, run: Run, number: int) -> Mapping[str, Json]:
         """Return what the branch of a task held when it was last saved, in whichever round or run that was."""
         kept = await self._store.pool.kept_work(run.lineage_level) if run.started_at or run.origin else {}
         if kept.get("run") == run.id:  # after this run had ended, so nothing is newer
@@ -281,12 +281,12 @@ class TaskQueries:
                 return str(told.value["command"])
         return ""
 
-    async def _told(self, run: RunId, *keys: str) -> Mapping[str, Any]:
+    async def _told(self, run: RunId, *keys: str) -> Mapping[str, Json]:
         """Return the value that is remembered under the first of some keys that has one."""
         for key in keys:
             entry = await self._store.journal.find(run, key)
             if entry is not None and entry.value is not None:
-                found: Mapping[str, Any] = entry.value
+                found: Mapping[str, Json] = entry.value
                 return found
         return {}
 

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
 from muster.councils.policy import PolicyForm
+from muster.domain.canonical import Json
 from muster.pool.chains.forms import ChainForm, GroupForm, StepForm
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.text import forms as v
@@ -44,34 +45,34 @@ class ChainFile(ChainForm):
     steps: list[StepForm | GroupForm] = Field(min_length=1)
 
 
-def suite_schema() -> dict[str, Any]:
+def suite_schema() -> dict[str, Json]:
     """Return the schema of a suite."""
     return _schema(SuiteFile, "A suite of Muster")
 
 
-def verify_schema() -> dict[str, Any]:
+def verify_schema() -> dict[str, Json]:
     """Return the schema of verify.yaml."""
     return _schema(VerifyFile, "verify.yaml of Muster")
 
 
-def chain_schema() -> dict[str, Any]:
+def chain_schema() -> dict[str, Json]:
     """Return the schema of a chain."""
     return _schema(ChainFile, "A chain of Muster")
 
 
-def council_schema() -> dict[str, Any]:
+def council_schema() -> dict[str, Json]:
     """Return the schema of the policy of a council."""
     return _schema(PolicyForm, "council.yaml of Muster")
 
 
-def _schema(root: type[Form], title: str) -> dict[str, Any]:
+def _schema(root: type[Form], title: str) -> dict[str, Json]:
     found = root.model_json_schema(by_alias=True, mode="validation")
     forms = {form.__name__: form for form in _forms(root)}
     for name, definition in found.get("$defs", {}).items():
         if name in forms:
             _tighten(definition, forms[name])
     _tighten(found, root)
-    loose: dict[str, Any] = _as_written(found)
+    loose: dict[str, Json] = _as_written(found)
     return {"$schema": DIALECT, **loose, "title": title}
 
 
@@ -117,9 +118,9 @@ def _first(alias: Any) -> str | None:
     return str(alias.choices[0]) if isinstance(alias, AliasChoices) else None
 
 
-def _allowing(given: dict[str, Any], validators: set[str], *, optional: bool) -> dict[str, Any]:
+def _allowing(given: dict[str, Any], validators: set[str], *, optional: bool) -> dict[str, Json]:
     """Allow one item for a list where it may stand alone, and null for what may be left out."""
-    also: list[dict[str, Any]] = []
+    also: list[dict[str, Json]] = []
     if any(name.endswith(_SINGLE) for name in validators):
         also.append(given["items"])
     if _ALSO_TEXT in validators:

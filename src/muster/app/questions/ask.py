@@ -45,7 +45,7 @@ class Question(QuestionFields):
     def __post_init__(self) -> None:
         """Refuse what nobody can be asked."""
         flaws = list(field_flaws(self))
-        texts: dict[str, Any] = {"agent": self.agent, "prompt": self.prompt, "system": self.system}
+        texts: dict[str, Json] = {"agent": self.agent, "prompt": self.prompt, "system": self.system}
         broken = [name for name, text in texts.items() if isinstance(text, str) and not is_text(text)]
         flaws += [FieldFlaw(path=name, message="is not UTF-8") for name in broken]
         if texts["prompt"] is None or (not flaws and not self.prompt.strip()):
@@ -168,7 +168,7 @@ class AskOutcome:
         return None if self.quality is None else FLAWS.get(self.quality)
 
     @property
-    def error(self) -> Mapping[str, Any] | None:
+    def error(self) -> Mapping[str, Json] | None:
         """Why this is not a success: more was spent than allowed, or the reply is not good."""
         if self.run.overdraft is not None or self.flaw is None:
             return self.run.overdraft

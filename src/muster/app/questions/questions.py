@@ -1,7 +1,6 @@
 """What is decided about runs of single questions."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from muster.app.agent_kinds.directory import Agents
 from muster.app.base.backend import Backend
@@ -26,7 +25,7 @@ class Questions(KindPart):
         else:
             self._directory.find(question.agent)
 
-    async def error_of(self, run: Run) -> Mapping[str, Any] | None:
+    async def error_of(self, run: Run) -> Mapping[str, Json] | None:
         """Return what is wrong with the reply; None for a good one."""
         return (await outcome_of_question(self._runs, run)).error
 

@@ -82,7 +82,7 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
             waiting += [source] if source is not None else []
 
 
-def _run_json(run: Run) -> dict[str, Any]:
+def _run_json(run: Run) -> dict[str, Json]:
     """Return a run without its user, its request and its continuation, which mean nothing in another store."""
     found: dict[str, Any] = typed.to_builtins(run)
     del found["request"], found["continued_by"]
@@ -93,7 +93,7 @@ def _run_json(run: Run) -> dict[str, Any]:
     return found
 
 
-def _entry_json(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: Entry) -> dict[str, Json]:
     """Return an entry without what a reply does not have: files stay as they are without tier and thinking."""
     found: dict[str, Any] = typed.to_builtins(entry)
     if entry.reply is not None:
@@ -106,7 +106,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     return found
 
 
-def _batch_json(batch: Batch) -> dict[str, Any]:
+def _batch_json(batch: Batch) -> dict[str, Json]:
     found = typed.to_builtins(batch).items()
     return {ENDPOINT if name == "endpoint" else name: value for name, value in found if name not in OF_THE_STORE}
 
@@ -150,7 +150,7 @@ class _Import:
         self._parked: list[tuple[Batch, list[BatchMember]]] = []
         self.first: Run | None = None
 
-    async def take(self, record: Mapping[str, Any]) -> None:
+    async def take(self, record: Mapping[str, Json]) -> None:
         """Take one record."""
         if "entry" in record:
             self._entries.append(typed.convert(record["entry"], Entry))
@@ -176,7 +176,7 @@ class _Import:
 
 
 def _parked_of(record: Mapping[str, Json]) -> tuple[Batch, list[BatchMember]]:
-    told = typed.convert(record["batch"], dict[str, Any])
+    told = typed.convert(record["batch"], dict[str, Json])
     batch = {"endpoint" if name == ENDPOINT else name: value for name, value in told.items()}
     return typed.convert(batch, Batch), typed.convert(record["members"], list[BatchMember])
 
@@ -219,7 +219,7 @@ def _try_convert(path: Path, number: int, record: Mapping[str, Json], runs: list
         raise BadFile(str(path), f"contains a line that is neither a run nor an entry: {error}", line=number) from error
 
 
-def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Json]]]:
     number = 0
     try:
         with _open(path, path.suffix, "rb") as file:

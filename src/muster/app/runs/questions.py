@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.domain.call import says_something
+from muster.domain.canonical import Json
 from muster.domain.entry import Entry, NewSignal, SentAnswer, answer_channel
 from muster.domain.errors import BadArgument, BadOutput, Conflict, MusterError, NotFound, state_verb
 from muster.domain.ids import RunId
@@ -54,7 +55,7 @@ class OpenQuestion:
         return self.request.get("context") or {}
 
     @property
-    def schema(self) -> Mapping[str, Any] | None:
+    def schema(self) -> Mapping[str, Json] | None:
         """The JSON Schema that the answer must fit."""
         return self.request.get("schema")
 

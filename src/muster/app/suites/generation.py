@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument
 from muster.domain.order import require_bounds, shared_fields
 from muster.domain.run import Run
@@ -54,7 +54,7 @@ class Generated:
     @property
     def cases(self) -> Sequence[Mapping[str, Any]]:
         """Return the cases."""
-        found: Sequence[Mapping[str, Any]] = self.run.result["cases"]
+        found: Sequence[Mapping[str, Json]] = self.run.result["cases"]
         return found
 
     @property
@@ -70,7 +70,7 @@ class Generated:
         return f"{words}: {why}" if why else words
 
     @property
-    def error(self) -> Mapping[str, Any] | None:
+    def error(self) -> Mapping[str, Json] | None:
         """Return that a budget was exceeded, or why there are fewer cases than were asked for."""
         if self.run.overdraft is not None or not self.shortfall:
             return self.run.overdraft

@@ -196,7 +196,7 @@ class Suites(KindPart):
         return await self.start(read_spec(spec), options, detach=detach)
 
     async def rejudge(
-        self, before: Run, changes: Mapping[str, Any], options: RunOptions | None = None, *, detach: bool = False
+        self, before: Run, changes: Mapping[str, Json], options: RunOptions | None = None, *, detach: bool = False
     ) -> RunHandle:
         """Judge the answers of a suite run anew, with another judge or threshold; no agent is asked."""
         given = {name: value for name, value in changes.items() if value is not None}
@@ -230,6 +230,8 @@ class Suites(KindPart):
         try:
             return await self._find_stored(reference)
         except NotFound as error:
+            if not self._has_files:
+                raise
             raise NotFound(f"{error.message}, and no such file exists", suggestions=error.suggestions) from None
 
     async def _find_stored(self, reference: str) -> Run:
@@ -335,7 +337,7 @@ class Suites(KindPart):
         return tuple(case for case, skipped in cases.items() if case in bad or not (skipped or case in seen))
 
 
-def _chosen_spec(choice: SuiteChoice, before: SuiteSpec | None, more: Mapping[str, Any]) -> SuiteSpec:
+def _chosen_spec(choice: SuiteChoice, before: SuiteSpec | None, more: Mapping[str, Json]) -> SuiteSpec:
     """Return the spec of a choice, with what was left open taken from an earlier run."""
     stored = {} if before is None else before.stored()
     inherited = {name: stored[name] for name in INHERITED if name in stored}
@@ -363,6 +365,6 @@ def _required(run: Run) -> Run:
 class Generations(KindPart):
     """Runs that wrote cases: a success when there are as many as were asked for."""
 
-    async def error_of(self, run: Run) -> Mapping[str, Any] | None:
+    async def error_of(self, run: Run) -> Mapping[str, Json] | None:
         """Return why a run that generated cases is not a success; None when it is."""
         return Generated(run=run, file=None).error

@@ -21,7 +21,7 @@ from muster.cli.suites.table import tell_report
 from muster.cli.terminal.display import Display, MutedDisplay, display
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
 from muster.cli.terminal.progress import run_progress
-from muster.domain.canonical import digest
+from muster.domain.canonical import Json, digest
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.money import from_usd, show_usd, to_usd
 from muster.domain.run import Run
@@ -153,7 +153,7 @@ class DemoOutcome:
         same = self.replay.result == self.run.result
         return self.proof.holds and self.replay_requests == 0 and same and self.run.calls.failed == 0
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Json]:
         """Return it as JSON."""
         return {
             "holds": self.holds,

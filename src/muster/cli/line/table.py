@@ -7,10 +7,13 @@ from muster.cli.line.commands import CommandEntry, load_place
 
 
 class CommandTable(Mapping[str, CommandEntry]):
-    """Commands by their names; `made` is MODULE:NAME, below `muster.cli`, of those that are not written down."""
+    """Commands by their names; `made` is MODULE:NAME, below `muster.cli`, of those that are not written down.
 
-    def __init__(self, written: Mapping[str, CommandEntry], made: str) -> None:
-        self._written, self._place = written, made
+    Help lists these before one that is.
+    """
+
+    def __init__(self, written: Mapping[str, CommandEntry], made: str, *, before: str) -> None:
+        self._written, self._place, self._before = written, made, before
 
     @cached_property
     def _made(self) -> Mapping[str, CommandEntry]:
@@ -22,8 +25,11 @@ class CommandTable(Mapping[str, CommandEntry]):
         return self._written[name] if name in self._written else self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over all names, those that are written down first."""
-        return iter({**self._written, **self._made})
+        """Iterate over all names in the order of help."""
+        for name in self._written:
+            if name == self._before:
+                yield from (other for other in self._made if other not in self._written)
+            yield name
 
     def __len__(self) -> int:
         """Return how many there are."""

@@ -191,7 +191,7 @@ class AttemptRow(Protocol):
     @property
     def cost(self) -> int: ...  # noqa: D102
     @property
-    def error(self) -> Mapping[str, Any] | None: ...  # noqa: D102
+    def error(self) -> Mapping[str, Json] | None: ...  # noqa: D102
 
 
 def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:

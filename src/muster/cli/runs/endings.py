@@ -1,5 +1,6 @@
 """How runs end, by their kind, and their exit codes."""
 
+from dataclasses import is_dataclass
 from functools import partial
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from muster.domain.canonical import JsonObject
 from muster.domain.errors import MusterError, exit_code_of
 from muster.domain.kind import WorkKind
 from muster.domain.run import Run
+from muster.text import typed
 
 COMMANDS = "muster.cli"  # where kinds name the endings of their own
 
@@ -54,7 +56,15 @@ def _reported(kind: WorkKind) -> RunEnding:
 
 
 def _summary_view(summary: RunSummary) -> JsonObject:
-    return {"ok": summary.ok, "verdict": summary.verdict}
+    """Return all that a summary has, if it is a value with fields."""
+    told: JsonObject = {"ok": summary.ok, "verdict": summary.verdict}
+    if _has_fields(summary):
+        told |= typed.to_builtins(summary, str_keys=True)
+    return told
+
+
+def _has_fields(value: object) -> bool:
+    return is_dataclass(value)
 
 
 def _tell(kind: WorkKind, console: Console, summary: RunSummary) -> None:

@@ -11,6 +11,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, exit_code_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def fail(common: CommonOptions, error: MusterError, data: Any = None) -> int:
     return fail_with(common, told | _left_behind(error, record), exit_code_of(error), data)
 
 
-def _left_behind(error: MusterError, record: Mapping[str, Any]) -> dict[str, Any]:
+def _left_behind(error: MusterError, record: Mapping[str, Json]) -> dict[str, Json]:
     """Return what a program left behind when it failed, be it the cause of a failed run."""
     cause = {**record, **(getattr(error, "error", None) or {})}
     return {name: cause[name] for name in ("tool", "log") if cause.get(name)}

@@ -107,7 +107,7 @@ def read_proposal(
     agent: str,
     *,
     person: bool = False,
-    schema: Mapping[str, Any] | None = None,
+    schema: Mapping[str, Json] | None = None,
     form: VerdictForm | None = None,
 ) -> Proposal | CouncilAbstention | UnreadableAnswer:
     """Read the answer of an agent that was asked to propose; all that a person writes is the proposal.
@@ -160,7 +160,7 @@ def settled(
     return read.rest if isinstance(read, UnreadableAnswer) and read.rest is not None else read
 
 
-def _fitting(written: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
+def _fitting(written: Mapping[str, Json] | str) -> Mapping[str, Any] | str:
     """Return what a person wrote if it has the shape of the schema, which JSON of its own need not have."""
     wrong = "" if isinstance(written, str) else flaw_of(written) or schema_flaw(written, EVALUATION_SCHEMA)
     return f"the JSON does not fit: {wrong}" if wrong else written

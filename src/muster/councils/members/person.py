@@ -27,7 +27,7 @@ def person_proposal(text: str) -> Mapping[str, Any]:
     return _skipped(text) or {"text": text.strip()}
 
 
-def person_evaluation(text: str) -> Mapping[str, Any] | str:
+def person_evaluation(text: str) -> Mapping[str, Json] | str:
     """Return lines of label, weight and critique as evaluations, or what is wrong with them; JSON is taken too."""
     if text.strip().startswith("{"):
         return read_object(text)

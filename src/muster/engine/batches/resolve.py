@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from muster.agents.base import BatchAgent
 from muster.domain.agent import Timeouts
 from muster.domain.batch import LOOK_AGAIN, RESUBMIT, Batch, BatchState, KnownIds, ListedBatch
+from muster.domain.canonical import Json
 from muster.domain.errors import (
     BadConfiguration,
     BatchLost,
@@ -334,7 +335,7 @@ def remarked(note: str, remark: str = "") -> str:
     return f"{before}; {remark}" if remark else before
 
 
-def unclear(why: str, clock: Clock, patience: Patience) -> dict[str, Any]:
+def unclear(why: str, clock: Clock, patience: Patience) -> dict[str, Json]:
     """Return what changes in a batch when its create got no answer: from now on it is looked for."""
     note = f"it is unknown whether it was created: {why}"
     return {"note": note, "stalled": True, "grace_until": clock.now() + patience.grace}

@@ -86,8 +86,11 @@ class Place:
 
 
 def ahead(places: int) -> int:
-    """How many more may get ready while all places are taken, so that none stands empty while the next is written."""
-    return max(1, places * 3 // 8)
+    """How many more may get ready while all places are taken, so that none stands empty while the next is written.
+
+    None beside a single place: a crash books what was ready as uncertain too, and one at a time is one.
+    """
+    return max(1, places * 3 // 8) if places > 1 else 0
 
 
 class LimiterStatus(NamedTuple):

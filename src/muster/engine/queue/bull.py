@@ -30,7 +30,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import Run
 from muster.engine.queue.base import HandleJob, QueuedJob, QueueServer, queue_of
 
-RETENTION: Mapping[str, Any] = {
+RETENTION: Mapping[str, Json] = {
     "removeOnComplete": {"age": 86_400, "count": 1_000},
     "removeOnFail": {"age": 604_800, "count": 1_000},
 }

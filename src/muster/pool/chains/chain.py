@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.isolation import Isolation
@@ -45,7 +44,7 @@ class ChainStep:
     when: str = ""
     for_each: str = ""
     extract: Mapping[str, str] = field(default_factory=dict)  # variables and their paths
-    schema: Mapping[str, Any] | None = None
+    schema: Mapping[str, Json] | None = None
     retries: int = 0
     backoff_secs: float = USUAL_BACKOFF
     recovery: str = ""
@@ -114,7 +113,7 @@ class ChainSpec:
     chain: Chain
     folder: str = "."  # in which commands are run
     input: Mapping[str, Json] = field(default_factory=dict)
-    rows: tuple[Mapping[str, Any], ...] = ()
+    rows: tuple[Mapping[str, Json], ...] = ()
     # Of a part of a chain: the steps before it with their variables, and what they gave.
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     known: KnownValues = field(default_factory=KnownValues)

@@ -53,7 +53,7 @@ def spelled_path(path: ValuePath) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".") or WHOLE
 
 
-def extracted(output: str, wanted: Mapping[str, str], schema: Mapping[str, Any] | None) -> dict[str, Json]:
+def extracted(output: str, wanted: Mapping[str, str], schema: Mapping[str, Json] | None) -> dict[str, Json]:
     """Return the variables of an output; raises BadOutput when its JSON is missing, does not fit, or lacks a path."""
     if not wanted and schema is None:
         return {}

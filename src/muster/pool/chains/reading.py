@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from muster.domain.canonical import Json
 from muster.pool.chains.chain import Chain, ChainInput, ChainStep
 from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP, ChainForm, StepForm
 from muster.pool.chains.rules import chain_flaws
@@ -117,7 +118,7 @@ class _ChainReader:
             return None
         return _step(form, self._schema(place, form.schema_file), agent)
 
-    def _schema(self, place: Place, name: str | None) -> Mapping[str, Any] | None:
+    def _schema(self, place: Place, name: str | None) -> Mapping[str, Json] | None:
         if name is None:
             return None
         try:
@@ -138,7 +139,7 @@ class _ChainReader:
         return (*place[:2], "parallel", 0, *place[2:]) if "parallel" in tree else place
 
 
-def _step(form: StepForm, schema: Mapping[str, Any] | None, agent: str) -> ChainStep:
+def _step(form: StepForm, schema: Mapping[str, Json] | None, agent: str) -> ChainStep:
     step = ChainStep(
         name=form.name,
         prompt=form.prompt or "",

@@ -6,10 +6,12 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from muster.domain.canonical import Json
+
 _SECONDS = 30
 
 
-def call_tool(config: str | None, full_name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+def call_tool(config: str | None, full_name: str, arguments: Mapping[str, Json]) -> tuple[str, bool]:
     """Call `mcp__SERVER__TOOL`; return what it gave and whether it failed. Raises OSError, ValueError or KeyError."""
     if config is None:
         raise ValueError("there is no --mcp-config and MUSTER_MCP_CONFIG is not set")

@@ -9,7 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-Step = dict[str, Any]
+from muster.domain.canonical import Json
+
+Step = dict[str, Json]
 
 
 class BadScript(Exception):

@@ -25,7 +25,7 @@ class Attempt:
     lane: Lane
     started_at: float
     ended_at: float | None
-    error: Mapping[str, Any] | None
+    error: Mapping[str, Json] | None
     batch: BatchId | None = None
     live_cost: Microdollars = NOTHING
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 from muster.domain.canonical import Json
 from muster.domain.entry import NewSignal
@@ -114,7 +114,7 @@ class PoolTable(Protocol):
     def keep_work(self, lineage: str, work: Mapping[str, Json]) -> Awaitable[None]:
         """Write what the branch of a task holds, found when no driver could write it into the journal of its run."""
 
-    async def kept_work(self, lineage: str) -> Mapping[str, Any]:
+    async def kept_work(self, lineage: str) -> Mapping[str, Json]:
         """Return what was last written by `keep_work` for a task; nothing when nothing was."""
 
     async def pool(self) -> PoolRecord | None:

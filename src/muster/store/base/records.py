@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.review import Review
@@ -97,7 +98,7 @@ class Maintenance(Protocol):
     A vacuum that is canceled has changed nothing.
     """
 
-    async def info(self) -> Mapping[str, Any]:
+    async def info(self) -> Mapping[str, Json]:
         """Return where the store is, how large, of which version."""
 
     async def shortage(self) -> MusterError | None:

@@ -29,7 +29,7 @@ class RunRelease:
     reason: str
     at: float
     result: Any = None
-    error: Mapping[str, Any] | None = None
+    error: Mapping[str, Json] | None = None
     active: float = 0.0
     awaited: tuple[AwaitedSignal, ...] = ()  # what a run waits for that is let go of for that
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.entry import NewSignal
@@ -115,10 +114,10 @@ class DatabasePool:
         """Write what the branch of a task holds."""
         return self._write("put_task_work", {"lineage": lineage, "work": self._codec.text(work)})
 
-    async def kept_work(self, lineage: str) -> Mapping[str, Any]:
+    async def kept_work(self, lineage: str) -> Mapping[str, Json]:
         """Return what was last written by `keep_work` for a task."""
         row = first(await self._reader.rows("select_task_work", {"lineage": lineage}))
-        found: Mapping[str, Any] = {} if row is None else read(row["work"]) or {}
+        found: Mapping[str, Json] = {} if row is None else read(row["work"]) or {}
         return found
 
     async def pool_cost(self) -> BudgetedCost:

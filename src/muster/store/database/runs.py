@@ -318,7 +318,7 @@ def _root(database: DatabaseConnection, run: Run) -> RunId:
     return run.id
 
 
-def _ending_parameters(run: RunId, epoch: int, ending: RunRelease, codec: Codec) -> Mapping[str, Any]:
+def _ending_parameters(run: RunId, epoch: int, ending: RunRelease, codec: Codec) -> Mapping[str, Json]:
     return {
         "id": run,
         "epoch": epoch,

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
@@ -107,7 +107,7 @@ class PostgresMaintenance:
         self._address, self._reader, self._writer, self._codec = address, reader, writer, codec
         self._close = close
 
-    async def info(self) -> Mapping[str, Any]:
+    async def info(self) -> Mapping[str, Json]:
         """Return where the store is, how large, of which version."""
 
         def work(database: DatabaseConnection) -> Mapping[str, Json]:

@@ -59,7 +59,7 @@ class CallAccount:
         self.lanes.update(other.lanes)
         self.is_exact = self.is_exact and other.is_exact
 
-    def differences(self, where: str, run: Mapping[str, Any]) -> Iterator[FigureDifference]:
+    def differences(self, where: str, run: Mapping[str, Json]) -> Iterator[FigureDifference]:
         """Find the figures of a run that do not follow from its calls."""
         told, spent = _mapping(run.get("calls")), _mapping(run.get("spent"))
         for name in _COUNTS if self.has_bookings else _COUNTS[:-1]:
@@ -67,7 +67,7 @@ class CallAccount:
                 yield FigureDifference(where=f"{where}/calls/{name}", was=told.get(name), now=self.counts[name])
         yield from self.money_differences(where, spent)
 
-    def money_differences(self, where: str, spent: Mapping[str, Any]) -> Iterator[FigureDifference]:
+    def money_differences(self, where: str, spent: Mapping[str, Json]) -> Iterator[FigureDifference]:
         """Find the lanes in which less was spent than the calls cost, or more if nothing else can have cost."""
         for lane in map(str, Lane):
             was, now = _number(spent.get(lane)), self.lanes[lane]
@@ -86,7 +86,7 @@ def account_of(calls: Sequence[Call]) -> CallAccount:
     return found
 
 
-def settled_of(run: Mapping[str, Any]) -> int:
+def settled_of(run: Mapping[str, Json]) -> int:
     """Return what a run says that it spent, in all lanes."""
     spent = _mapping(run.get("spent"))
     return sum(_number(spent.get(lane)) for lane in map(str, Lane))
@@ -106,7 +106,7 @@ def call_differences(where: str, call: Call) -> Iterator[FigureDifference]:
         yield from _booking_differences(place, call, list(_mappings(call[BOOKINGS])))
 
 
-def _booking_differences(place: str, call: Call, bookings: Sequence[Mapping[str, Any]]) -> Iterator[FigureDifference]:
+def _booking_differences(place: str, call: Call, bookings: Sequence[Mapping[str, Json]]) -> Iterator[FigureDifference]:
     if call.get("attempts") != len(bookings):
         yield FigureDifference(where=f"{place}/attempts", was=call.get("attempts"), now=len(bookings))
     reply = _mapping(call.get("reply"))
@@ -123,11 +123,11 @@ def _digest_of(call: Call) -> str:
     return hashlib.sha256(str(call.get("agent")).encode() + b"\n" + canonical(call.get("request"))).hexdigest()
 
 
-def _mappings(values: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
+def _mappings(values: Sequence[Any]) -> Iterator[Mapping[str, Json]]:
     return (one for one in values if isinstance(one, Mapping))
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
 
 

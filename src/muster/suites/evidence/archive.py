@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.suites.evidence.layout import MOST_LINE, MOST_MEMBERS, NAME, EvidenceFault
 from muster.text import typed
@@ -163,7 +164,7 @@ def _read_contents(file: BinaryIO, name: str, size: int, into: bytearray | None)
 T = TypeVar("T")
 
 
-def records(file: BinaryIO, member: ArchiveMember) -> Iterator[dict[str, Any]]:
+def records(file: BinaryIO, member: ArchiveMember) -> Iterator[dict[str, Json]]:
     """Yield the JSON objects of a file, one for each line; several files can be read side by side."""
     for number, line in enumerate(_lines(file, member), 1):
         try:
@@ -178,11 +179,11 @@ def records(file: BinaryIO, member: ArchiveMember) -> Iterator[dict[str, Any]]:
 class Stream:
     """Gives the records of a file in their order, each to whoever asks for it by name when its turn has come."""
 
-    def __init__(self, file: BinaryIO, member: ArchiveMember, name_of: Callable[[dict[str, Any]], str]) -> None:
+    def __init__(self, file: BinaryIO, member: ArchiveMember, name_of: Callable[[dict[str, Json]], str]) -> None:
         self._records, self._member, self._name_of = records(file, member), member, name_of
         self._next = next(self._records, None)
 
-    def take(self, name: str) -> dict[str, Any] | None:
+    def take(self, name: str) -> dict[str, Json] | None:
         """Return the next record if it is the one of this name."""
         try:
             mine = self._next is not None and self._name_of(self._next) == name
@@ -190,7 +191,7 @@ class Stream:
             raise EvidenceFault(self._member.name, "a line is not valid") from error
         return self._advance() if mine else None
 
-    def rest(self) -> Iterator[dict[str, Any]]:
+    def rest(self) -> Iterator[dict[str, Json]]:
         """Yield all records that were not taken."""
         while self._next is not None:
             yield self._advance()
@@ -244,11 +245,11 @@ class EvidenceArchive:
     file: BinaryIO
     members: Mapping[str, ArchiveMember]
 
-    def records(self, name: str) -> Iterator[dict[str, Any]]:
+    def records(self, name: str) -> Iterator[dict[str, Json]]:
         """Return the records of a file, one after the other."""
         return records(self.file, self._member(name))
 
-    def first(self, name: str) -> dict[str, Any]:
+    def first(self, name: str) -> dict[str, Json]:
         """Return the only record of a file."""
         return next(self.records(name), {})
 

@@ -79,7 +79,7 @@ def _recorded(call: Mapping[str, Any]) -> RecordedCall:
     return RecordedCall(agent=str(call["agent"]), request=call["request"], reply=reply, error=call["error"])
 
 
-def _figures(run: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _figures(run: Mapping[str, Any], calls: Sequence[Mapping[str, Json]]) -> Iterator[str]:
     """Yield the figures of a council that its calls do not give; what it took over from another run it did not pay."""
     own = [call for call in calls if call.get("reused_from") is None]
     yield from (found.where for call in calls for found in call_differences("calls", call))
@@ -106,7 +106,7 @@ _UNPROVEN = {"stopped": "a person stopped it", "budget": "its money was used up"
 class CouncilRetelling:
     """The council that judged one answer, and what reads it again."""
 
-    children: tuple[Mapping[str, Any], ...]
+    children: tuple[Mapping[str, Json], ...]
     retell: RetellCouncil | None
     has_budget: bool = False  # of the suite
     flaws: list[str] = field(default_factory=list)  # why the record of the council cannot be right

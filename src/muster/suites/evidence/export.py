@@ -199,7 +199,7 @@ class _Exporting:
             self._touched_calls.add(entry.key)
         content.write(spell(told))
 
-    async def _call_json(self, name: str, entry: Entry) -> tuple[dict[str, Any], bool]:
+    async def _call_json(self, name: str, entry: Entry) -> tuple[dict[str, Json], bool]:
         """Return what is told of a call, without its secrets, and whether there were any: then it has no digest."""
         attempts = await self._suite.store.archive.attempts_of(entry.run, entry.key)
         bookings = [{"n": one.n, "state": one.state, "cost": one.cost, "lane": one.lane} for one in attempts]
@@ -300,7 +300,7 @@ def keys_of(result: CaseResult) -> tuple[str, ...]:
     return (*result.keys, *(key for judgement in result.judgements for key in judgement.keys))
 
 
-def _chosen(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def _chosen(value: Any, names: tuple[str, ...]) -> dict[str, Json]:
     return {name: value[name] for name in names}
 
 

@@ -26,7 +26,7 @@ class SubjectTallies:
         self.statuses[str(result.status)] += 1
         self._tallies.setdefault(result.subject, SubjectTally()).add(result)
 
-    def json(self) -> Mapping[str, Any]:
+    def json(self) -> Mapping[str, Json]:
         """Return the figures as they stand in an archive."""
         stats = {label: typed.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
         return {"subjects": stats, "statuses": dict(self.statuses)}

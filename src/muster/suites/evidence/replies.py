@@ -83,12 +83,12 @@ def _is_late(error: Mapping[str, Json] | None) -> bool:
 class RecordedVerdict:
     """What the archive holds about one result."""
 
-    case: Mapping[str, Any]  # its line
+    case: Mapping[str, Json]  # its line
     asked: tuple[Call, ...] = ()  # of the agent, those that are there
     judged: tuple[Call, ...] = ()
     unheard: tuple[str, ...] = ()  # keys of judgements under which there is nothing
-    children: tuple[Mapping[str, Any], ...] = ()  # runs of councils that judged, those that are there
-    answers: tuple[Mapping[str, Any], ...] = ()  # recorded, when nobody was asked
+    children: tuple[Mapping[str, Json], ...] = ()  # runs of councils that judged, those that are there
+    answers: tuple[Mapping[str, Json], ...] = ()  # recorded, when nobody was asked
     recorded: bool = False  # recorded answers were scored
 
     def observation(self, case: Case, result: CaseResult, rules: ScoringRules) -> Observation:
@@ -117,12 +117,12 @@ class RecordedVerdict:
         return any(map(is_marked, (self.case, *self.asked, *self.judged, *self.children, *self.answers)))
 
 
-def _place(answer: Mapping[str, Any]) -> str:
+def _place(answer: Mapping[str, Json]) -> str:
     """Return which answer a line of recorded answers is; an older archive has one for each case."""
     return str(answer.get("place", ONLY))
 
 
-def _text(answer: Mapping[str, Any]) -> str:
+def _text(answer: Mapping[str, Json]) -> str:
     return str(answer.get("text"))
 
 
@@ -138,7 +138,7 @@ class RecordedReplies:
         self._councils = CallAccount()
         self.flaws: list[FigureDifference] = []  # the first in their records
 
-    def turn_to(self, line: Mapping[str, Any], case: Case) -> None:
+    def turn_to(self, line: Mapping[str, Json], case: Case) -> None:
         """Go on to the next case."""
         answers = []
         while self._answers is not None and (answer := self._answers.take(case.id)) is not None:
@@ -170,7 +170,7 @@ class RecordedReplies:
             self._count(one)
             yield one
 
-    def _count(self, one: Mapping[str, Any] | None) -> None:
+    def _count(self, one: Mapping[str, Json] | None) -> None:
         """Add a call, or the calls of a child run, to what the run cost."""
         if one is None:
             return
@@ -185,7 +185,7 @@ class RecordedReplies:
         is_whole = isinstance(run, Mapping) and run.get("origin") is None
         self._councils.add_run(account_of(listed) if is_whole else CallAccount(is_exact=False))
 
-    def account_of(self, run: Mapping[str, Any]) -> CallAccount:
+    def account_of(self, run: Mapping[str, Json]) -> CallAccount:
         """Return what all calls come to; councils of a run that continues another may have been paid by that one."""
         is_paid = run.get("origin") is None or self._councils == CallAccount()
         account = CallAccount(counts=self._own.counts, has_bookings=self._own.has_bookings)
@@ -198,7 +198,7 @@ class RecordedReplies:
             self.flaws += call_differences(where, call)
 
 
-def _keys(found: Iterable[Mapping[str, Any] | None]) -> set[str]:
+def _keys(found: Iterable[Mapping[str, Json] | None]) -> set[str]:
     return {str(one["key"]) for one in found if one is not None}
 
 

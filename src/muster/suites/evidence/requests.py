@@ -1,10 +1,10 @@
 """Whether recorded requests are those that the cases ask: a reply counts as the answer to its own question. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from muster.domain.agent import Command
 from muster.domain.call import Message, Reply, Request, Role
+from muster.domain.canonical import Json
 from muster.judging.asked import request_flaw
 from muster.suites.cases import Unit
 from muster.suites.checks.tool_calls import use, wants_tools
@@ -19,7 +19,7 @@ from muster.suites.spec import SuiteSpec
 from muster.suites.values.case import Case
 from muster.suites.values.verdict import CaseResult, Observation
 
-Call = Mapping[str, Any]  # a line of calls.jsonl
+Call = Mapping[str, Json]  # a line of calls.jsonl
 REPAIR = "/repair"
 
 

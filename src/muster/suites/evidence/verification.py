@@ -27,7 +27,7 @@ class Statement:
     """What a signer says: these files, with these digests, are of this run."""
 
     subjects: tuple[tuple[str, str], ...]  # name and SHA-256, in the order of the archive
-    predicate: Mapping[str, Any]
+    predicate: Mapping[str, Json]
 
 
 def sign(members: Sequence[ArchiveMember], predicate: Mapping[str, Json], key: Ed25519PrivateKey) -> bytes:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
+from muster.domain.canonical import Json
 from muster.suites.values.case import OF_JSON, CheckKind, Evaluator, ToolOrder
 from muster.text import forms as v
 from muster.text.forms import Form
@@ -201,7 +202,7 @@ class HeadForm(Form):
     data_handling: Literal["synthetic-only", "no-pii", "pii-reviewed"] | None = None
 
     @property
-    def bundle(self) -> dict[str, Any]:
+    def bundle(self) -> dict[str, Json]:
         """What is said about the suite as a bundle."""
         names = ("bundle_id", "bundle_version", "certification_track", "risk_tier", "data_handling")
         return {name: value for name in names if (value := getattr(self, name)) is not None}

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.suites.format.foreign import advice_on
 from muster.suites.format.forms import (
     CaseForm,
@@ -151,7 +151,7 @@ def _homes(form: type[Form], place: Place = ()) -> Mapping[str, str]:
 
 STAND_IN = "stand-in"  # the name of what is not there
 _MESSAGE = {"role": "user", "content": "-"}
-_STAND_INS: Mapping[str, Any] = {
+_STAND_INS: Mapping[str, Json] = {
     "messages": _MESSAGE,
     "tools": {"name": STAND_IN},
     "results": {"result": ""},

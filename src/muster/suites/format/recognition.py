@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from yaml import events
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadFile
 from muster.text.document_tree import NULLS, Unreadable
 from muster.text.documents.yaml_reader import DEEPEST
@@ -243,7 +244,7 @@ def _toml_keys(data: bytes) -> Iterable[_Key]:
         return [_Key(NAME)] if _has_toml_line(iter(data.splitlines())) else []
 
 
-def _keys_of(found: Mapping[str, Any]) -> Iterator[_Key]:
+def _keys_of(found: Mapping[str, Json]) -> Iterator[_Key]:
     for name, value in found.items():
         items = value if isinstance(value, list) else [value]
         yield _Key(name, is_value=bool(items) and not isinstance(items[0], dict | list))

@@ -122,7 +122,7 @@ class CaseTemplate:
         kind, pairs = type(values), list(zip(values, found, strict=True))
         return lambda given: kind([value if fill is None else fill(given) for value, fill in pairs])
 
-    def _mapping(self, values: Mapping[str, Any]) -> Fill | None:
+    def _mapping(self, values: Mapping[str, Json]) -> Fill | None:
         found = {key: fill for key, value in values.items() if (fill := self._fill_of(value))}
         if not found:
             return None
@@ -158,7 +158,7 @@ class Row:
 
     number: int
     line: int
-    values: Mapping[str, Any]
+    values: Mapping[str, Json]
 
     def text(self, name: str) -> str | None:
         """Return a value as text: what is no text is spelled as JSON; nothing is None."""

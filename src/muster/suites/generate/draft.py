@@ -90,13 +90,13 @@ def _require_sense(written: Mapping[str, Any]) -> None:
         raise RejectedCase("nothing to check", "it has no check and no rubric")
 
 
-def _checks(written: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _checks(written: Mapping[str, Any]) -> list[dict[str, Json]]:
     if any(not check["value"].strip() for check in written["output"]):
         raise RejectedCase("empty check", "it has a check without a value")
     return [_only(check, "kind", "value") for check in written["output"]]
 
 
-def _rubric(written: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rubric(written: Mapping[str, Any]) -> list[dict[str, Json]]:
     """Return the rubric with weights that add up to 1."""
     items = written["rubric"]
     total = sum(item["weight"] for item in items)
@@ -111,7 +111,7 @@ def _rubric(written: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _only(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _only(given: Mapping[str, Json], *names: str) -> dict[str, Json]:
     return {name: given[name] for name in names}
 
 
@@ -239,7 +239,7 @@ class KnownCases:
         return next((name for name, member in self._members if likeness(found, member) >= ALIKE), None)
 
 
-def prove(skill: str, case: Mapping[str, Any]) -> None:
+def prove(skill: str, case: Mapping[str, Json]) -> None:
     """Raise Rejected unless the case is read back from a suite file as it was meant."""
     suite = {"schema_version": 1, "skill_or_agent": skill, "cases": [case]}
     with tempfile.TemporaryDirectory(prefix="muster-") as folder:

@@ -1,13 +1,11 @@
 """Reports of suites by the name of their format."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TextIO, cast
+from functools import partial
 
-from muster.domain.errors import BadArgument
 from muster.domain.run import Run
-from muster.reporting.files import Redacting
-from muster.reporting.runs import RunReport
+from muster.reporting.runs import RunReport, by_format
 from muster.store.base import Store
+from muster.suites.kind import SUITE
 from muster.suites.reports.html import write_html
 from muster.suites.reports.json_report import write_json
 from muster.suites.reports.junit import write_junit
@@ -15,33 +13,17 @@ from muster.suites.reports.markdown import write_markdown
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.sarif import write_sarif
 from muster.suites.reports.summary import SuiteReport, summarize
-from muster.text.words import choice_error
 
-Writer = Callable[[SuiteRun, SuiteReport, TextIO], Awaitable[None]]
-
-WRITERS: Mapping[str, Writer] = {
-    "json": write_json,
-    "junit": write_junit,
-    "sarif": write_sarif,
-    "markdown": write_markdown,
-    "html": write_html,
-}
-
-
-async def write_report(suite: SuiteRun, report: SuiteReport, format_name: str, out: TextIO) -> None:
-    """Write a report to an open file."""
-    writer = WRITERS.get(format_name)
-    if writer is None:
-        raise BadArgument(choice_error(tuple(WRITERS), format_name), argument="the format of a report")
-    await writer(suite, report, cast(TextIO, Redacting(out)))
+WRITERS = by_format(SUITE, write_json, write_junit, write_sarif, write_markdown, write_html)
 
 
 async def report_of_suite(store: Store, run: Run) -> RunReport[SuiteReport]:
     """Sum up a suite run."""
     suite = await open_suite_run(store, run)
-    summary = await summarize(suite)
+    return report_of(suite, await summarize(suite))
 
-    async def write(name: str, out: TextIO) -> None:
-        await write_report(suite, summary, name, out)
 
-    return RunReport(run=run, summary=summary, formats=tuple(WRITERS), write=write)
+def report_of(suite: SuiteRun, summary: SuiteReport) -> RunReport[SuiteReport]:
+    """Return the report of a run that was summed up."""
+    writers = {name: partial(write, suite, summary) for name, write in WRITERS.items()}
+    return RunReport(run=suite.run, summary=summary, writers=writers)

@@ -44,7 +44,7 @@ class SuiteRun:
     run: Run
     spec: SuiteSpec
     snapshot: SuiteSnapshot
-    environment: Mapping[str, Any]
+    environment: Mapping[str, Json]
     waits: bool = False  # for batches, so that what has no result yet may still get one
     continues: tuple[RunId, ...] = ()  # the runs that it goes on with, the last one first
 

@@ -81,7 +81,7 @@ class _Evaluators:
                 answer = process.ask(line)
                 if answer:
                     self._idle.append(process)
-                    found: dict[str, Any] = json.loads(answer)
+                    found: dict[str, Json] = json.loads(answer)
                     return found
                 code = process.end()
                 if code in (-signal.SIGPROF, -signal.SIGKILL):

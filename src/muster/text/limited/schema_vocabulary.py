@@ -104,7 +104,7 @@ def unknown_word(schema: Mapping[str, Json]) -> str | None:
     return None
 
 
-def _referred(resolver: Any, contents: Mapping[str, Any]) -> Iterator[Any]:
+def _referred(resolver: Any, contents: Mapping[str, Json]) -> Iterator[Any]:
     """Yield what a part refers to: it is part of the schema too, though it may stand where none is looked for."""
     for name in _REFERENCES:
         if isinstance(wanted := contents.get(name), str):
@@ -112,7 +112,7 @@ def _referred(resolver: Any, contents: Mapping[str, Any]) -> Iterator[Any]:
                 yield resolver.lookup(wanted)
 
 
-def _unknown(contents: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
+def _unknown(contents: Mapping[str, Json], known: frozenset[str]) -> Iterator[str]:
     draft = contents.get("$schema")
     if isinstance(draft, str) and not _is_draft(draft):
         yield f"unknown $schema {draft!r}; use {_DRAFT}, or leave it out"

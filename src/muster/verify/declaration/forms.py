@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from muster.domain.canonical import Json
 from muster.domain.order import MAX_GLOB
 from muster.text import forms as v
 from muster.text.forms import Form
@@ -148,7 +149,7 @@ ALLOWED = tuple(AllowedForm.model_fields)
 AGENT = tuple(info.alias or name for name, info in AgentForm.model_fields.items())
 
 
-def misplaced(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def misplaced(tree: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Yield the keys that belong to the other kind of agent, each with what to say about it."""
     own = tree.get("kind") or Kind.MODEL
     is_known = own in list(Kind)  # it may be anything, a list too

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument
 from muster.text.diagnostics import Diagnostics
 from muster.text.document_tree import Place, Plain, Unreadable, plain_value
@@ -99,7 +99,7 @@ def _verifier(form: AgentForm, parser: str, max_tokens: int | None, texts: Mappi
 class _AgentReader:
     """One agent that is being read; looks at each of its keys as it was written, whatever is wrong with the others."""
 
-    def __init__(self, tree: Mapping[str, Any], folder: Path, diagnostics: Diagnostics) -> None:
+    def __init__(self, tree: Mapping[str, Json], folder: Path, diagnostics: Diagnostics) -> None:
         self._tree, self._folder, self._say = tree, folder, diagnostics.say
         self._diagnostics = diagnostics
         self._is_model = tree.get("kind") in (None, Kind.MODEL)

@@ -1,14 +1,11 @@
 """Reports of verifications by the name of their format."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TextIO, cast
+from functools import partial
 
-from muster.domain.errors import BadArgument
 from muster.domain.run import Run
-from muster.reporting.files import Redacting
-from muster.reporting.runs import RunReport
+from muster.reporting.runs import RunReport, by_format
 from muster.store.base import Store
-from muster.text.words import choice_error
+from muster.verify.kind import VERIFICATION
 from muster.verify.reports.json_report import write_json
 from muster.verify.reports.junit import write_junit
 from muster.verify.reports.markdown import write_markdown
@@ -16,30 +13,16 @@ from muster.verify.reports.run import WavesRun, open_waves_run
 from muster.verify.reports.sarif import write_sarif
 from muster.verify.reports.summary import VerifyReport, summarize
 
-Writer = Callable[[WavesRun, VerifyReport, TextIO], Awaitable[None]]
-
-WRITERS: Mapping[str, Writer] = {
-    "markdown": write_markdown,
-    "json": write_json,
-    "sarif": write_sarif,
-    "junit": write_junit,
-}
-
-
-async def write_report(waves: WavesRun, report: VerifyReport, format_name: str, out: TextIO) -> None:
-    """Write a report to an open file."""
-    writer = WRITERS.get(format_name)
-    if writer is None:
-        raise BadArgument(choice_error(tuple(WRITERS), format_name), argument="the format of a report")
-    await writer(waves, report, cast(TextIO, Redacting(out)))
+WRITERS = by_format(VERIFICATION, write_markdown, write_json, write_sarif, write_junit)
 
 
 async def report_of_verification(store: Store, run: Run) -> RunReport[VerifyReport]:
     """Sum up a verification."""
     waves = await open_waves_run(store, run)
-    summary = await summarize(waves)
+    return report_of(waves, await summarize(waves))
 
-    async def write(name: str, out: TextIO) -> None:
-        await write_report(waves, summary, name, out)
 
-    return RunReport(run=run, summary=summary, formats=tuple(WRITERS), write=write)
+def report_of(waves: WavesRun, summary: VerifyReport) -> RunReport[VerifyReport]:
+    """Return the report of a run that was summed up."""
+    writers = {name: partial(write, waves, summary) for name, write in WRITERS.items()}
+    return RunReport(run=waves.run, summary=summary, writers=writers)
