@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypedDict
@@ -117,6 +117,28 @@ async def test_a_value_comes_back_as_its_type_at_once_and_on_resume(tmp_path: Pa
         again = await h.descend(run, Origin(run=run.id, reuse=Reuse.REPLIES))
         assert (await h.engine.drive(again.id)).result == "done"
         assert made == ["ticket", "draft", "rows", "drafts", "untyped"]
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A dataclass with a field that stands in the class only, where no instance has a place for it."""
+
+    number: int
+    kind: str = field(default="parcel", init=False)
+    tickets: list[Ticket] = field(default_factory=list)
+
+
+async def test_what_is_stored_of_a_dataclass_has_all_of_its_fields(tmp_path: Path) -> None:
+    def find() -> list[Parcel]:
+        return [Parcel(1, tickets=[Ticket(id=7)])]
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        assert await ctx.step("find", find) == find()
+        return await ctx.recall("find")
+
+    async with house(tmp_path) as h:
+        run = await h.drive(uses)
+        assert run.result == [{"number": 1, "kind": "parcel", "tickets": [{"id": 7, "labels": []}]}]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ The types are dataclasses, msgspec Structs, TypedDicts, Pydantic models, and wha
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import (
@@ -140,11 +140,20 @@ def json_of(value: object, what: str, adapter: "TypeAdapter[Any] | None" = None)
     """Return a value as JSON, with all instances of types in it; raises BadArgument for one that cannot be."""
     try:
         if adapter is None:
-            return plain_json(typed.to_builtins(value, enc_hook=_dump), what)
+            return plain_json(typed.to_builtins(_whole(value), enc_hook=_dump), what)
         dumped = adapter.dump_python(value, mode="json", by_alias=True, round_trip=True, warnings=False)
         return plain_json(dumped, what)
     except (TypeError, ValueError) as error:
         raise BadArgument(f"{what} cannot be stored as JSON: {error}") from error
+
+
+def _whole(value: Any) -> Any:
+    """Return a value whose dataclasses are mappings of all their fields: some stand in the class only."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _whole(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, dict):
+        return {name: _whole(item) for name, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list | tuple | set | frozenset) else value
 
 
 def _dump(value: Any) -> Any:
