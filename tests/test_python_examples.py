@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -146,17 +146,26 @@ def test_children_survive_being_killed_anywhere() -> None:
 
 
 @contextmanager
-def served(folder: Path, port: int) -> Iterator["subprocess.Popen[bytes]"]:
+def served(folder: Path, **variables: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """Start the service, and give its process and its port; it may not answer yet."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     words = [sys.executable, "-m", "uvicorn", "web_app:app", "--port", str(port), "--log-level", "warning"]
-    with subprocess.Popen(words, cwd=folder, env=environment(folder)) as server:
+    with subprocess.Popen(words, cwd=folder, env=environment(folder) | variables) as server:
         try:
-            until = time.monotonic() + 60
-            while not _answers(port):
-                assert server.poll() is None
-                assert time.monotonic() < until
-            yield server
+            yield server, port
         finally:
             server.kill()
+
+
+def listening(server: "subprocess.Popen[bytes]", port: int) -> int:
+    """Wait until a service answers, and return its port."""
+    until = time.monotonic() + 60
+    while not _answers(port):
+        assert server.poll() is None
+        assert time.monotonic() < until
+    return port
 
 
 def _answers(port: int) -> bool:
@@ -177,21 +186,25 @@ def asked(port: int, path: str, body: Any = None) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
-async def test_a_service_goes_on_with_what_the_one_before_left(folder: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+POINTS = ("call.settled:1", "run.claimed:1", "call.before_open:1", "call.opened:1", "call.answered:1",
+          "call.settled:2", "run.before_release:1")  # fmt: skip
+
+
+@pytest.mark.parametrize("point", first_of(POINTS))
+async def test_services_go_on_with_what_one_that_was_killed_has_left(folder: Path, point: str) -> None:
     order = {"id": "monday", "mail": ["Where is my parcel?", "Your invoice is wrong."]}
-    with served(folder, port) as server:
-        assert asked(port, "/mail/monday")[0] == 404
-        status, first = asked(port, "/mail", order)
-        assert (status, asked(port, "/mail", order)) == (202, (202, first))
-        assert asked(port, "/mail", {"id": "monday", "mail": ["Another letter."]})[0] == 409
-        server.send_signal(signal.SIGKILL)
-        server.wait()
-    with served(folder, port) as server:
+    with served(folder, MUSTER_CRASH_AT=point) as (server, port):
+        assert asked(listening(server, port), "/mail/monday")[0] == 404
+        with suppress(OSError):  # it may die before it has answered
+            asked(port, "/mail", order)
+        assert server.wait(60) == -signal.SIGKILL
+    with served(folder) as one, served(folder) as other:
+        ports = [listening(*one), listening(*other)]
+        (status, first), (_, second) = [asked(port, "/mail", order) for port in ports]
+        assert (status, first) == (202, second)
+        assert asked(ports[0], "/mail", {"id": "monday", "mail": ["Another letter."]})[0] == 409
         until = time.monotonic() + 60
-        while (shown := asked(port, "/mail/monday")[1])["state"] != "completed":
+        while (shown := asked(ports[1], "/mail/monday")[1])["state"] != "completed":
             assert time.monotonic() < until, shown
         assert [letter["label"] for letter in shown["sorted"]] == ["delivery", "billing"]
     async with muster.open(project=folder) as m:

@@ -1,8 +1,11 @@
 """A FastAPI service that hands out work: runs go on after a restart, and a request sent twice starts one run.
 
-uvicorn web_app:app
+Start as many processes as you like: each is a worker too, and takes up what another one that died had begun.
+
+uvicorn web_app:app --workers 2
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,10 +28,10 @@ class Mail(BaseModel):
 async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
     async with muster.open(project=FOLDER) as m:
         app.state.muster = m
-        await m.store.sweep()  # what a process left behind that was killed is interrupted from now on
-        for run in await m.runs.list((muster.RunState.INTERRUPTED, muster.RunState.QUEUED)):
-            await m.resume(run.id)
+        worker = asyncio.create_task(m.worker(most=20).serve())
         yield
+        worker.cancel()  # what it drives is left to the other processes, or to the next start
+        await asyncio.wait({worker})
 
 
 app = FastAPI(lifespan=lifespan)
@@ -39,7 +42,7 @@ async def start(mail: Mail, request: Request) -> dict[str, str]:
     m: muster.Muster = request.app.state.muster
     spec = TriageSpec(tuple(mail.mail))
     try:
-        run = await m.start(triage, spec, name=mail.id, budget_usd="0.50", resume=True)  # started once, then followed
+        run = await m.submit(triage, spec, name=mail.id, budget_usd="0.50", resume=True)  # once, however often asked
     except muster.Conflict as error:  # other mail under the same id
         raise HTTPException(409, error.message) from error
     return {"run": run.id}

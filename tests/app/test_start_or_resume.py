@@ -43,6 +43,27 @@ async def test_a_run_is_started_once_and_gives_its_result_to_whoever_starts_it_a
         assert (await m.start(resumable, ["a", "b"], name="once")).id != runs[0].id
 
 
+async def test_a_run_is_submitted_once_and_goes_on_when_it_is_submitted_again(tmp_path: Path) -> None:
+    asked.clear()
+    broken.add("b")
+    async with muster.open(tmp_path, agents={"clerk": clerk}, allow_unpriced=True) as m:
+        first, same = [await m.submit(resumable, ["a", "b"], name="once", resume=True) for _ in range(2)]
+        assert first.id == same.id
+        await m.worker().serve(until_idle=True)
+        with pytest.raises(muster.RunFailed):
+            await first.result()
+        broken.clear()
+        again = await m.submit(resumable, ["a", "b"], name="once", resume=True)
+        await m.worker().serve(until_idle=True)
+        done = await m.submit(resumable, ["a", "b"], name="once", resume=True)
+        assert [await run.result() for run in (again, done)] == [["A", "B"], ["A", "B"]]
+        assert (again.id == done.id, asked) == (True, {"a": 1, "b": 2})
+        with pytest.raises(muster.Conflict):
+            await m.submit(resumable, ["other"], name="once", resume=True)
+        with pytest.raises(muster.BadArgument, match="resume needs a name"):
+            await m.submit(resumable, ["a"], resume=True)
+
+
 async def test_a_failed_run_goes_on_at_the_end_of_its_lineage(tmp_path: Path) -> None:
     asked.clear()
     broken.add("y")

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from types import UnionType
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
@@ -21,11 +20,11 @@ from muster.app.questions.ask import (
     submit_question,
 )
 from muster.app.runs.handle import RunHandle, returning
-from muster.app.runs.options import RunOptions
+from muster.app.runs.options import RunOptions, only_of
 from muster.app.views.errors import not_passed
 from muster.domain.call import Message, Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NameTaken, NotFound, Overdraft, RunFailed, StopRun
+from muster.domain.errors import MusterError, NameTaken, NotFound, Overdraft, RunFailed, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.declared import (
@@ -76,6 +75,7 @@ class SubmitOptions(TypedDict, total=False):
     timeout: float | None
     concurrency: int
     dispatch: str | Dispatch
+    resume: bool
 
 
 class StartOptions(SubmitOptions, total=False):
@@ -84,7 +84,6 @@ class StartOptions(SubmitOptions, total=False):
     detach: bool
     on_delta: Listener | None
     origin: Origin | None
-    resume: bool
 
 
 class Muster(MusterParts):
@@ -268,9 +267,7 @@ class Muster(MusterParts):
         )
         asked, written = self._declared(workload, spec)
         if resume:
-            if name is None or origin is not None:
-                raise BadArgument("needs a name, and no origin", argument="resume", suggestions=('add name="nightly"',))
-            only = replace(options, is_only=True)
+            only = only_of(options, origin)
             handle = await self._start_only(
                 asked.name, written, only, budget_usd=budget_usd, detach=detach, on_delta=on_delta
             )
@@ -348,8 +345,12 @@ class Muster(MusterParts):
         timeout: float | None = None,
         concurrency: int = DEFAULT_CONCURRENCY,
         dispatch: str | Dispatch = LIVE,
+        resume: bool = False,
     ) -> RunHandle[Any]:
-        """Store a run for the workers; a workload and its spec are given as to `start`."""
+        """Store a run for the workers; a workload and its spec are given as to `start`.
+
+        With `resume` the newest run of that name is theirs to go on with if there is one, and else is stored once.
+        """
         options = self.runs.options(
             budget_usd=budget_usd,
             name=name,
@@ -359,8 +360,24 @@ class Muster(MusterParts):
             dispatch=dispatch,
         )
         asked, written = self._declared(workload, spec)
-        handle = await self.runs.submit(asked.name, self._part_of(asked.name).stored(written), options)
+        stored = self._part_of(asked.name).stored(written)
+        if resume:
+            handle = await self._submit_only(asked.name, stored, only_of(options), budget_usd)
+        else:
+            handle = await self.runs.submit(asked.name, stored, options)
         return returning(handle, asked.result)
+
+    async def _submit_only(
+        self, workload: str, spec: Json, options: RunOptions, budget_usd: str | float | None
+    ) -> RunHandle:
+        """Hand the newest run of the name to the workers, or store it; of several processes one stores it."""
+        while True:
+            named = await self.runs.newest_named(options.name or "", workload, spec)
+            if named is not None:
+                self._part_of(workload).require_resumable(named)
+                return await self.runs.follow_or_submit(named, budget_usd=budget_usd)
+            with contextlib.suppress(NameTaken):  # somebody was faster
+                return await self.runs.submit(workload, spec, options)
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None

@@ -405,7 +405,9 @@ class Muster:
     def submit(self, workload: WorkloadFunction[MappingT, ResultT], spec: JsonMapping, **options: Unpack[SubmitOptions]) -> RunHandle[ResultT]: ...
     @overload
     def submit(self, workload: str, spec: object, **options: Unpack[SubmitOptions]) -> RunHandle:
-        """Store a run for the workers; a workload and its spec are given as to `start`."""
+        """Store a run for the workers; a workload and its spec are given as to `start`.
+
+        With `resume` the newest run of that name is theirs to go on with if there is one, and else is stored once."""
 
     def resume(self, reference: str, *, budget_usd: str | float | None=..., on_delta: Listener | None=...) -> RunHandle:
         """Go on with a run: with its continuation if it has one, else with itself, else with one new run.
@@ -635,6 +637,9 @@ class Runs:
         """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one.
 
         Raises Conflict for one that was canceled, which only `resume` goes on with."""
+
+    def follow_or_submit(self, run: Run, *, budget_usd: str | float | None=...) -> RunHandle:
+        """Hand a run that goes on to the workers, or follow it if somebody drives it, as `follow_or_resume` does."""
 
     def go_on(self, run: Run, on_delta: Listener | None=..., *, shared: bool=...) -> RunHandle:
         """Drive a run that was prepared to go on; one that has completed is only looked at."""

@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import UnionType
 from typing import Any, TypeVar
@@ -125,6 +125,13 @@ def state_of(kind: type[State], name: str) -> State:
     if name not in list(kind):
         raise BadArgument(choice_error(tuple(kind), name), argument="state")
     return kind(name)
+
+
+def only_of(options: RunOptions, origin: Origin | None = None) -> RunOptions:
+    """Return the options of a run that is the only one of its name; raises BadArgument where that cannot be."""
+    if options.name is None or origin is not None:
+        raise BadArgument("needs a name, and no origin", argument="resume", suggestions=('add name="nightly"',))
+    return replace(options, is_only=True)
 
 
 def new_run(

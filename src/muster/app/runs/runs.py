@@ -169,6 +169,15 @@ class Runs(RunContinuations):
                     raise
         return self.watch(end, to_end=end.submitted)
 
+    async def follow_or_submit(self, run: Run, *, budget_usd: str | float | None = None) -> RunHandle:
+        """Hand a run that goes on to the workers, or follow it if somebody drives it, as `follow_or_resume` does."""
+        end = await self.end_of_lineage(run)
+        if not self._is_at_work(end):
+            _require_not_canceled(end)
+            total = None if parse_budget(budget_usd) == end.cap else budget_usd
+            end = await self.submit_resume(end.id, budget_usd=total)
+        return self.watch(end, to_end=end.submitted)
+
     def _is_at_work(self, run: Run) -> bool:
         """Return whether somebody drives a run, or is about to in this process."""
         return self._engine.is_beginning(run.id) or (run.is_driven and not self._engine.is_abandoned(run))
