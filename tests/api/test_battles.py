@@ -110,7 +110,8 @@ def test_the_report_of_a_scale_test_is_there_at_its_end(server: Server) -> None:
 
 def test_what_is_wrong_with_an_order_is_told_by_the_names_of_requests(server: Server) -> None:
     missing = server.post("/api/scale/start", {"agentIds": []})
-    assert (missing.status, missing.error["message"]) == (400, "agentIds is missing: name an agent under test")
+    assert (missing.status, missing.error["message"]) == (400, "agentIds is missing")
+    assert [field["suggestion"] for field in missing.error["fields"]] == ["name an agent under test"]
     twice = {"agentId": "sim/echo", "prompts": [{"name": "a", "text": "Be brief."}], "systemPrompt": "Be long."}
     refused = server.post("/api/scale/start", twice)
     assert refused.error["message"].startswith("prompts and systemPrompt cannot be used together")

@@ -458,7 +458,7 @@ async def test_a_worker_until_idle_takes_jobs_that_no_run_stands_for_yet_and_nam
 @pytest.mark.parametrize(
     ("queue", "data", "why"),
     [
-        ("battles", {"agent": "sim/echo"}, "agent: unknown field"),
+        ("battles", {"agent": "sim/echo"}, "agentId: is missing; agent: is unknown; did you mean agentId?"),
         ("battles", {"agentId": "nobody"}, "nobody"),
         ("runs", {"workload": "ask"}, "must name a run"),
         ("runs", {"run": "\ud800"}, "bad_argument: the data of the job contains half of a surrogate pair"),

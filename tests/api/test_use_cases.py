@@ -57,7 +57,10 @@ NO_ROUTE = {
     "runs": {
         "fork": "a server submits",
         "queue": "a part of resumes",
-        **dict.fromkeys(("newest", "newest_named", "follow_or_resume"), "a part of other use cases"),
+        **dict.fromkeys(
+            ("newest", "newest_named", "follow_or_resume", "follow_or_submit"), "a part of other use cases"
+        ),
+        "keys": "calls, events and the trace show them",
         "end_of_lineage": "a part of the answer to a start",
         "of_kind": "a part of other use cases",
         **dict.fromkeys(("options", "ordered"), "by app.serving, for every door"),
@@ -242,6 +245,7 @@ NO_ROUTE = {
     },
     "audit": {},
     "library": {
+        "flaws": "a part of starts",
         "offers": "requests of people name agents that they know; MCP tells a model what they are",
         **dict.fromkeys(("find", "find_all", "judge", "require_agents"), "by app.serving, for every door"),
     },

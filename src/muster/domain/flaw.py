@@ -11,10 +11,6 @@ CLOSE = 0.7  # how alike two words must be, from 0 to 1, before one is said to b
 MAX_NAMED = 10  # names that a suggestion lists
 MAX_GIVEN = 100  # characters of a value that was given
 
-CLOSE = 0.7  # how alike two words must be, from 0 to 1, before one is said to be meant
-MAX_NAMED = 10  # names that a suggestion lists
-MAX_GIVEN = 100  # characters of a value that was given
-
 
 class FlawCode(StrEnum):
     """What kind of thing is wrong with a field."""
@@ -71,9 +67,9 @@ def unknown_flaw(path: str, known: Iterable[str]) -> FieldFlaw:
     return FieldFlaw(path=path, message="is unknown", code=FlawCode.UNKNOWN, suggestion=way)
 
 
-def missing_flaw(path: str) -> FieldFlaw:
+def missing_flaw(path: str, suggestion: str = "") -> FieldFlaw:
     """Return that a field must be given."""
-    return FieldFlaw(path=path, message="is missing", code=FlawCode.MISSING)
+    return FieldFlaw(path=path, message="is missing", code=FlawCode.MISSING, suggestion=suggestion)
 
 
 def type_flaw(path: str, noun: str, given: object) -> FieldFlaw:

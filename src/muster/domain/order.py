@@ -393,6 +393,9 @@ def _member(kind: Any, value: Any) -> Any:
     return inner(value) if is_word else value
 
 
+COUNCIL_JUDGE = "council:"  # before a policy, in place of an agent that judges
+
+
 def named_agents(order: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield the agents that an order names, also in values within it, each after the path of its field."""
     kind: Any = type(order)
@@ -402,8 +405,12 @@ def named_agents(order: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
             path = f"{prefix}{one.name}" if place is None else f"{prefix}{one.name}[{place}]"
             if is_dataclass(value) and not isinstance(value, type):
                 yield from named_agents(value, f"{path}.")
-            elif isinstance(value, str) and value and one.declared.form is FieldForm.AGENT:
+            elif one.declared.form is FieldForm.AGENT and isinstance(value, str) and _is_agent(value):
                 yield path, value
+
+
+def _is_agent(name: str) -> bool:
+    return bool(name) and not name.startswith(COUNCIL_JUDGE)
 
 
 def named_files(order: Any) -> Iterator[str]:

@@ -574,4 +574,5 @@ async def require_awaited(ctx: Context) -> None:
 
 async def tell_unused(ctx: Context) -> None:
     """Write in a completed run what was stored for it and it did not ask for, while the like of it was done anew."""
-    await ctx._memory.tell_unused()
+    if ctx._driven.asked.anew:  # of a run that was driven before
+        await ctx._memory.tell_unused()

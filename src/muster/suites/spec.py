@@ -8,7 +8,7 @@ from typing import Any
 from muster.domain.canonical import Json, JsonObject, digest
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
-from muster.domain.order import field_flaws, shared_fields
+from muster.domain.order import COUNCIL_JUDGE, field_flaws, shared_fields
 from muster.domain.run import Mode
 from muster.suites.journal import Subject, SuiteSnapshot
 from muster.suites.order import SuiteChoice, SuiteFields
@@ -17,7 +17,6 @@ from muster.suites.values.rules import DEFAULT_THRESHOLD
 from muster.text import typed
 from muster.text.declared_values import read_value
 
-COUNCIL_JUDGE = "council:"  # before the file of a policy: the judge is a council
 NOBODY = "nobody"  # the subject of a damaged case that does not say of whom it is to be asked
 NO_SUITE_RUN = "not a valid suite run"
 _LISTS = ("path", "agents", "prompts", "tags", "only")

@@ -55,7 +55,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed(host: Host, http: Htt
 
 
 async def test_a_refused_connection_never_left(http: HttpClient, unused_port: int) -> None:
-    with pytest.raises(Unreachable, match=r": cannot connect: the connection was refused$") as caught:
+    with pytest.raises(Unreachable, match=r": cannot connect: the connection was refused\n") as caught:
         await http.post(f"http://127.0.0.1:{unused_port}", HEADERS, BODY, SOON)
     assert caught.value.paid is Paid.NO
 

@@ -78,7 +78,7 @@ async def test_members_are_reserved_at_the_price_of_the_batch(
     [made] = books.batches
     message = Message(role=Role.USER, text=next(iter(ASKED.values())))
     live = muster._backend.directory.find(agent).quote(Request(messages=(message,), max_tokens=MAX_TOKENS))
-    assert most == pytest.approx(live.most / 2, rel=0.01)
+    assert most == pytest.approx(live.most / 2, rel=0.02)  # a live request is a little longer: it may name a tier
     assert made.reserved == len(ASKED) * most
     assert made.cost == len(ASKED) * real() == run.spent.billed
     assert books.saving.live_cost == 2 * books.saving.cost  # a live call costs twice as much

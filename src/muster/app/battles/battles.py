@@ -154,7 +154,7 @@ class Battles(KindPart):
         goals = order.goals if order.goals_file is None else self.scales.goals(order.goals_file)
         agents = tuple(name for name in (order.subject, *order.agents) if name)
         if not agents:
-            errors.keep(BadArgument.of([missing_flaw("agents")], suggestions=("name an agent under test",)))
+            errors.keep(BadArgument.of([missing_flaw("agents", "name an agent under test")]))
             errors.require()
         whole = replace(order, agent=agents[0], model=None, goal=goals[0].goal if goals else order.goal)
         battle = errors.finish(self.ordered, whole, models=models)

@@ -8,15 +8,12 @@ from muster.app.runs.handle import RunHandle
 from muster.domain.errors import ErrorCollector
 from muster.domain.order import named_agents
 from muster.suites.order import SuiteOrder
-from muster.suites.spec import COUNCIL_JUDGE
 
 
 async def submit_suite(muster: MusterParts, order: SuiteOrder) -> RunHandle:
     """Store a suite run for the workers."""
     checks = ErrorCollector()
-    checks.check(
-        muster.library.require_agents, (one for one in named_agents(order) if not one[1].startswith(COUNCIL_JUDGE))
-    )
+    checks.check(muster.library.require_agents, named_agents(order))
     named = [(f"suites[{place}]", name) for place, name in enumerate(order.suites)]
     paths = checks.check(muster.library.find_all, LibraryKind.SUITE, named)
     judge = checks.finish(muster.library.judge, order.judge)

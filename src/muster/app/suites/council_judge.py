@@ -16,9 +16,10 @@ from muster.councils.spec import CouncilSpec, read_spec, stored
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request
 from muster.domain.errors import BadArgument
+from muster.domain.order import COUNCIL_JUDGE
 from muster.domain.run import Mode
 from muster.domain.script import BYTES_PER_TOKEN
-from muster.suites.spec import COUNCIL_JUDGE, SuiteSpec
+from muster.suites.spec import SuiteSpec
 
 _WHY = "x" * 500  # why an answer is to be repaired
 _CRITIQUE = "x" * 500 * BYTES_PER_TOKEN

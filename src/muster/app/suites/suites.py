@@ -29,6 +29,7 @@ from muster.domain.canonical import Json
 from muster.domain.case import Status
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.kind import require_kind
+from muster.domain.order import COUNCIL_JUDGE
 from muster.domain.review import Review
 from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
 from muster.suites.compare.pairs import EVERY_PAIR, PairFilter, PairPage, page_of_pairs
@@ -39,7 +40,7 @@ from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.reports.trend import SuiteTrend
 from muster.suites.reviews import ReviewedRun, agreement_of
-from muster.suites.spec import COUNCIL_JUDGE, SuiteSpec, chosen_fields, read_spec, with_changes
+from muster.suites.spec import SuiteSpec, chosen_fields, read_spec, with_changes
 from muster.suites.values.verdict import CaseResult
 
 if TYPE_CHECKING:

@@ -194,7 +194,8 @@ class CliCommand(_Shared):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; raises UsageError with all that is wrong with options, and when there are too many words."""
         rest, unknown = self._read(ctx, self._with_negative_numbers(args))
-        if errors := [*unknown, *ctx.meta.pop(FLAWS, [])]:
+        errors = [*unknown, *ctx.meta.pop(FLAWS, [])]
+        if errors and not ctx.resilient_parsing:  # a line that is being completed is not whole yet
             raise errors[0] if len(errors) == 1 else BadParameters(errors)
         if rest and not ctx.resilient_parsing:
             places = [each for each in self.params if isinstance(each, CliArgument)]

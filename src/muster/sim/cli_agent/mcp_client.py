@@ -3,15 +3,16 @@
 import json
 from collections.abc import Mapping
 from http.client import HTTPConnection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from muster.domain.canonical import Json
+if TYPE_CHECKING:  # an agent starts in a moment
+    from muster.domain.canonical import Json
 
 _SECONDS = 30
 
 
-def call_tool(config: str | None, full_name: str, arguments: Mapping[str, Json]) -> tuple[str, bool]:
+def call_tool(config: str | None, full_name: str, arguments: "Mapping[str, Json]") -> tuple[str, bool]:
     """Call `mcp__SERVER__TOOL`; return what it gave and whether it failed. Raises OSError, ValueError or KeyError."""
     if config is None:
         raise ValueError("there is no --mcp-config and MUSTER_MCP_CONFIG is not set")

@@ -7,11 +7,12 @@ found in the prompt is played, one without `match` fits every prompt; where none
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muster.domain.canonical import Json
+if TYPE_CHECKING:  # an agent starts in a moment
+    from muster.domain.canonical import Json
 
-Step = dict[str, Json]
+Step = dict[str, "Json"]
 
 
 class BadScript(Exception):

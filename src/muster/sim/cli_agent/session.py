@@ -6,8 +6,10 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from muster.domain.canonical import Json
+if TYPE_CHECKING:  # an agent starts in a moment
+    from muster.domain.canonical import Json
 
 _WORD = re.compile(r"\s*\S+\s*|\s+")
 _PIECES = 500  # a long text is handed over in so many pieces at most
@@ -19,7 +21,7 @@ class LineWriter:
     def __init__(self, output: int = 1) -> None:
         self._output: int | None = output
 
-    def line(self, event: Mapping[str, Json]) -> None:
+    def line(self, event: "Mapping[str, Json]") -> None:
         """Write an event."""
         self.write(json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
 
