@@ -52,6 +52,8 @@ DECLARED_AGAIN = {
     **dict.fromkeys(
         ((file, "schema_file") for file in ("suites/format/forms.py", "pool/chains/forms.py")), "a key of a file"
     ),
+    ("suites/format/forms.py", "model_effort"): "a key of a file",
+    ("suites/values/case.py", "model_effort"): "of one case",
     ("councils/policy.py", "min_rounds"): "the file to begin with",
     ("councils/spec.py", "min_rounds"): "what it is where nobody says",
     ("councils/rules/stopping.py", "min_rounds"): "a rule that is given all it needs",

@@ -128,7 +128,7 @@ def test_what_a_program_makes_is_checked_whatever_its_annotations_promised() -> 
         "run_tags[0] must be a string, not 3",
         "name must be a string, not 5",
         "cache must be true or false, not None",
-        "dispatch must be live or batch, not 'bach'",
+        "dispatch must be one of live, flex, batch, not 'bach'",
     }
 
 

@@ -101,6 +101,7 @@ from muster.domain.errors import StopRun as StopRun
 from muster.domain.errors import StoreAway as StoreAway
 from muster.domain.errors import StoreFailed as StoreFailed
 from muster.domain.errors import StoreUnreachable as StoreUnreachable
+from muster.domain.errors import TierFull as TierFull
 from muster.domain.errors import TimedOut as TimedOut
 from muster.domain.errors import ToolError as ToolError
 from muster.domain.errors import ToolTurnsExceeded as ToolTurnsExceeded

@@ -31,7 +31,7 @@ from muster.domain.call import Reply, Stop, Usage
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import BudgetedCost, CallCounts, Lease, Run, RunState, Spent
+from muster.domain.run import BudgetedCost, CallCounts, Lease, Mode, Run, RunState, Spent
 from muster.domain.task import TaskState
 from muster.store.base import SlotRecord
 from muster.verify.findings.finding import Counts
@@ -148,7 +148,9 @@ def a_plan() -> VerifyPlan:
         redacted=0,
         left_out=(),
         parts=tuple(
-            PlannedAgent(verifier=one, files=1, load=Load(calls=1, most_calls=1) if one.command else load, batch=True)
+            PlannedAgent(
+                verifier=one, files=1, load=Load(calls=1, most_calls=1) if one.command else load, mode=Mode.BATCH
+            )
             for one in verifiers
         ),
         unseen=(),

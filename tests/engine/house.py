@@ -125,6 +125,9 @@ class Agents:
     def batching(self, name: str) -> Batching | None:
         return None if self._batches is None else self._batches.batching()
 
+    def flex(self, name: str) -> Agent | None:
+        return None
+
     def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         if self._batches is None:
             raise BadConfiguration(f"nobody here takes batches for {endpoint.kind}")

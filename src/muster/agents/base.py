@@ -166,6 +166,9 @@ class Directory(Protocol):
     def batching(self, name: str) -> Batching | None:
         """Return how the agent is asked in batches; None for one that answers on this machine, without a provider."""
 
+    def flex(self, name: str) -> Agent | None:
+        """Return the agent that asks the same in the tier flex; None where there is no such tier."""
+
     def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in; raises BadConfiguration when the key is missing or another's."""
 

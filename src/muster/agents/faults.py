@@ -15,6 +15,7 @@ from muster.domain.errors import (
     Overloaded,
     ProviderFault,
     RateLimited,
+    TierFull,
     TryLater,
     Undecodable,
     UnknownModel,
@@ -146,6 +147,8 @@ def _until(when: str, now: str | None) -> float | None:
 def _suggestions(kind: type[WireError], status: int, account: Account) -> tuple[str, ...]:
     if 300 <= status < 400:
         return ("redirects are not followed, because the key would be sent along; set the base address to the new one",)
+    if kind is TierFull:
+        return ("let the standard tier answer what this one refuses: --fallback live",)
     if kind is UnknownModel:
         return ("check the name of the model and the base address",)
     if kind is not AuthRefused:

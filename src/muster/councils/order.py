@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from muster.domain.order import LOCAL, MAX_TEXT, REMOTE, FieldForm, Name, OrderField, Text
-from muster.domain.run_order import BudgetField, LimitedRunOrder, SeedField, TimeLimitField
+from muster.domain.run_order import BudgetField, EffortField, LimitedRunOrder, SeedField, TimeLimitField
 
 MAX_MEMBERS = 50
 MAX_COUNCIL_ROUNDS = 50
@@ -52,8 +52,10 @@ class MemberFields(BudgetField):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberOrder(MemberFields):
+class MemberOrder(EffortField, MemberFields):
     """A member of a council."""
+
+    said: ClassVar = {"model_effort": {"help": "How much its model thinks.", "shown": "as the others", "heading": ""}}
 
     agent: Annotated[Name, OrderField(help="The agent.", tool="The name of an agent.", form=FieldForm.AGENT)]
 
@@ -128,7 +130,7 @@ class CouncilFields(TimeLimitField, SeedField):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CouncilOrder(CouncilFields, LimitedRunOrder):
+class CouncilOrder(CouncilFields, EffortField, LimitedRunOrder):
     """A council: with the members of a policy, with named ones, or with both.
 
     The time limit is that of its rounds: the best proposal by then stands.

@@ -19,6 +19,7 @@ from muster.councils.order import (
 )
 from muster.councils.rules.values import CouncilMember
 from muster.councils.spec import CouncilSpec, spec_flaws
+from muster.domain.effort import with_effort
 from muster.domain.order import given_by
 from muster.text import forms as v
 from muster.text.declared_forms import declared_form
@@ -127,7 +128,7 @@ def _in_file(place: Place, places: Sequence[int]) -> Place:
 
 
 def _member(form: Any) -> CouncilMember:
-    return CouncilMember(name=form.agent, **given_by(MemberFields, form))
+    return CouncilMember(name=with_effort(form.agent, form.model_effort), **given_by(MemberFields, form))
 
 
 def _unknown(tree: Any) -> Iterator[tuple[Place, str]]:

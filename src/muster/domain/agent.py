@@ -69,6 +69,22 @@ class LoweredLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskedLive:
+    """An agent that is asked in the standard tier by a run that wants the tier flex."""
+
+    agent: str
+
+    event: ClassVar[str] = "agent.live"
+
+    def told(self) -> JsonObject:
+        """Return what its event tells."""
+        return {"agent": self.agent}
+
+    def __str__(self) -> str:
+        return f"{self.agent} has no tier flex; it is asked live"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CutAnswer:
     """An agent that reached its limit before its answer was whole, since its thinking counts towards it."""
 

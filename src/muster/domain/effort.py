@@ -2,11 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+class ModelEffort(StrEnum):
+    """How much a model thinks before it answers."""
+
+    NONE = "none"
+    MINIMAL = "minimal"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+    MAX = "max"
+
+
+EFFORTS = tuple(effort.value for effort in ModelEffort)
 ADAPTIVE, BETWEEN_TOOLS, OFF, BUDGET = "adaptive", "between_tools", "off", "budget"
 THINKING = (ADAPTIVE, BETWEEN_TOOLS, OFF)  # beside a number of tokens, which is a budget
 MIN_THINKING = 1024  # tokens of a budget

@@ -67,7 +67,11 @@ class Mode(StrEnum):
     """How calls reach a provider."""
 
     LIVE = "live"
+    FLEX = "flex"  # live, in a tier of service that costs less and may refuse
     BATCH = "batch"
+
+
+MODES = "live, flex or batch"
 
 
 def mode_of(word: str) -> Mode:
@@ -75,14 +79,14 @@ def mode_of(word: str) -> Mode:
     try:
         return Mode(word)
     except ValueError:
-        raise BadArgument(f"must be live or batch, not {word!r}", argument="dispatch") from None
+        raise BadArgument(f"must be {MODES}, not {word!r}", argument="dispatch") from None
 
 
 class Fallback(StrEnum):
-    """What becomes of a call that failed in batch after batch."""
+    """What becomes of a call that failed in batch after batch, or that the tier flex did not answer."""
 
     FAIL = "fail"
-    LIVE = "live"  # it is sent live
+    LIVE = "live"  # it is sent live, in the standard tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

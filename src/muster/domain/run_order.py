@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from muster.domain.effort import ModelEffort
 from muster.domain.money import MAX_USD
-from muster.domain.order import Door, FieldForm, Name, OrderField
+from muster.domain.order import EVERYWHERE, Door, FieldForm, Name, OrderField
 from muster.domain.run import DEFAULT_CONCURRENCY, Fallback, Mode
 
 RUN, DISPATCH, SAMPLING = "Run", "Dispatch", "Sampling"  # headings
@@ -101,6 +102,25 @@ class SamplingFields(SeedField):
 
 
 @dataclass(frozen=True, kw_only=True)
+class EffortField:
+    """How much the models think that are asked."""
+
+    # Over MCP an agent's name says it, as in NAME+high: the descriptions of tools are read with every request.
+    model_effort: Annotated[
+        ModelEffort | None,
+        OrderField(
+            help="How much the models think that are asked; an agent named NAME+EFFORT keeps its own.",
+            option_help="How much the models think: none, minimal, low, medium, high, xhigh or max. An agent named "
+            "NAME+EFFORT keeps its own.",
+            metavar="E",
+            heading=SAMPLING,
+            shown="set by the agent or the provider",
+            doors=EVERYWHERE - {Door.TOOL},
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunOrder(BudgetField):
     """The part of an order that is about the run, and the same for every kind of work."""
 
@@ -136,7 +156,8 @@ class RunOrder(BudgetField):
     dispatch: Annotated[
         Mode,
         OrderField(
-            help="Send each call immediately, or in batches, which cost less and take minutes to hours.",
+            help="Send each call immediately; in the tier flex, which costs less and may refuse; or in batches, which "
+            "cost less and take minutes to hours.",
             tool="`batch` costs half at most providers and can take hours.",
             heading=DISPATCH,
         ),
@@ -144,7 +165,7 @@ class RunOrder(BudgetField):
     fallback: Annotated[
         Fallback,
         OrderField(
-            help="What to do with a call that failed in 3 batches: let it fail, or send it live.",
+            help="What to do with a call that failed in 3 batches or that flex refused: let it fail, or send it live.",
             heading=DISPATCH,
         ),
     ] = Fallback.FAIL

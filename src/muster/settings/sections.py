@@ -81,6 +81,13 @@ class CapabilitiesSection(Strict, frozen=True, kw_only=True):
 _WITHOUT_TIERS = ("scripted", "ollama", "lmstudio", "vllm", "llamacpp")
 
 
+def tiers_of(kind: str) -> tuple[str, ...]:
+    """Return the tiers of service that a provider can be asked for."""
+    if kind == "anthropic":
+        return ("auto", "default", "fast")
+    return () if kind in _WITHOUT_TIERS else ("auto", "default", "flex", "priority", "fast")
+
+
 class ModelSection(_Agent, frozen=True, kw_only=True):
     """A model behind an API, or a script."""
 
@@ -108,9 +115,7 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     @property
     def tiers(self) -> tuple[str, ...]:
         """The tiers of service that its provider can be asked for."""
-        if self.kind == "anthropic":
-            return ("auto", "default", "fast")
-        return () if self.kind in _WITHOUT_TIERS else ("auto", "default", "flex", "priority", "fast")
+        return tiers_of(self.kind)
 
     @property
     def sent(self) -> dict[str, str]:

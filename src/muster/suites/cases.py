@@ -181,7 +181,7 @@ class CaseReader:
             if len(self._suites) > 1:  # one alone sees to it by itself
                 case = self._distinct(case, seen)
             count += 1
-            self._asked += len(spec.tested_on(case, outline)) if case.agents or case.flaw else usual
+            self._asked += len(spec.tested_on(case, outline)) if case.has_own_subjects or case.flaw else usual
             whole.update(spell(case).encode("utf-8", "surrogatepass"))
             yield case
         self._infos.append(
@@ -263,7 +263,7 @@ class Units:
 
     def of(self, case: Case) -> Iterator[Unit]:
         """Yield the units of one case; a case with agents of its own is asked of those instead."""
-        subjects = self._spec.tested_on(case, self._snapshot) if case.agents or case.flaw else self._subjects
+        subjects = self._spec.tested_on(case, self._snapshot) if case.has_own_subjects or case.flaw else self._subjects
         for subject in subjects or _nobody(case):
             system = self._prompts[subject.prompt] if subject.prompt else self._beside.get(case.file, "")
             label = subject.label

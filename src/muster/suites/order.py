@@ -17,7 +17,7 @@ from muster.domain.order import (
     ValueBounds,
 )
 from muster.domain.run import Mode
-from muster.domain.run_order import MAX_TAGS, LimitedRunOrder, PlannedRun, SamplingFields
+from muster.domain.run_order import MAX_TAGS, EffortField, LimitedRunOrder, PlannedRun, SamplingFields
 from muster.suites.values.rules import DEFAULT_THRESHOLD
 
 CASES, JUDGING = "Cases", "Judging"  # headings
@@ -85,7 +85,7 @@ class JudgingFields:
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
-class SuiteFields(JudgingFields, SamplingFields):
+class SuiteFields(JudgingFields, EffortField, SamplingFields):
     """Which cases are run, on whom, and who judges: shared by an order and the spec that it becomes.
 
     What is not said is as in the run whose cases or answers are taken, else as usual.

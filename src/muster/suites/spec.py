@@ -1,11 +1,12 @@
 """The spec of a suite run: what `muster run` was told, and what a Python program may say to start one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
 from muster.domain.canonical import Json, JsonObject, digest
+from muster.domain.effort import with_effort
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import COUNCIL_JUDGE, field_flaws, shared_fields
@@ -72,17 +73,18 @@ class SuiteSpec(SuiteFields):
         """Return who is tested: every agent with every prompt."""
         if self.answers is not None:
             return (Subject(agent=""),)
-        return self._matrix(self.agents, snapshot)
+        return self._matrix(self.agents, self.model_effort, snapshot)
 
-    def _matrix(self, agents: tuple[str, ...], snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
+    def _matrix(self, names: Sequence[str], effort: str | None, snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
+        agents = dict.fromkeys(with_effort(name, effort) for name in names)
         prompts = [prompt.name for prompt in snapshot.prompts] or [""]
         return tuple(Subject(agent=agent, prompt=prompt) for prompt in prompts for agent in agents)
 
     def tested_on(self, case: Case, snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
-        """Return who is tested on a case: agents of the case replace those of the run."""
-        if not case.agents or self.answers is not None:
+        """Return who is tested on a case: agents and effort of the case replace those of the run."""
+        if not case.has_own_subjects or self.answers is not None:
             return self.subjects(snapshot) or ((Subject(agent=NOBODY),) if case.flaw else ())
-        return self._matrix(case.agents, snapshot)
+        return self._matrix(case.agents or self.agents, case.model_effort or self.model_effort, snapshot)
 
     def stored(self) -> Any:
         """Return the spec as it is stored."""

@@ -180,6 +180,7 @@ from muster.domain.errors import StopRun as StopRun
 from muster.domain.errors import StoreAway as StoreAway
 from muster.domain.errors import StoreFailed as StoreFailed
 from muster.domain.errors import StoreUnreachable as StoreUnreachable
+from muster.domain.errors import TierFull as TierFull
 from muster.domain.errors import TimedOut as TimedOut
 from muster.domain.errors import ToolError as ToolError
 from muster.domain.errors import ToolTurnsExceeded as ToolTurnsExceeded
@@ -240,6 +241,7 @@ from muster.observability.options import LogLevel as LogLevel
 from muster.observability.options import LogOptions as LogOptions
 from muster.pool.chains.chain import Chain
 from muster.pool.chains.chain import ChainSpec
+from muster.pool.chains.order import ChainOrder
 from muster.pool.chains.progress import ChainProgress
 from muster.pool.fan_out import FanOut
 from muster.pool.metrics import PoolMetrics
@@ -1233,6 +1235,9 @@ class Chains:
 
     def spec(self, chain: Chain, given: Mapping[str, Json] | None=..., *, rows: Sequence[Mapping[str, Json]]=..., folder: str | Path=...) -> ChainSpec:
         """Return the spec of a run; raises BadArgument for inputs that the chain does not have, or lacks."""
+
+    def ordered(self, order: ChainOrder, chain: Chain, given: Mapping[str, Json] | None=..., *, rows: Sequence[Mapping[str, Json]]=..., folder: str | Path=...) -> ChainSpec:
+        """Return the spec of a run that was ordered; raises BadArgument as `spec` does."""
 
     def plan(self, spec: ChainSpec, dispatch: Dispatch=..., quoting: Quoting=...) -> ChainPlan:
         """Return what a chain would do and cost; raises what would keep it from being done.

@@ -9,6 +9,7 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
+from muster.domain.run import MODES, Mode
 from muster.text.declared_values import read_value
 from muster.text.expressions import parse
 from muster.text.json_documents import flaw_of
@@ -121,8 +122,8 @@ def _model_flaws(verifier: Verifier) -> Flaws:
         yield "prompt: missing"
     if not verifier.model:
         yield "model: missing"
-    if verifier.dispatch not in (None, "live", "batch"):
-        yield "dispatch: must be live or batch"
+    if verifier.dispatch not in (None, *Mode):
+        yield f"dispatch: must be {MODES}"
     if verifier.max_tokens is not None and verifier.max_tokens < 1:
         yield "max_tokens: must be at least 1"
     if verifier.schema is not None and (wrong := flaw_of(verifier.schema) or schema_flaw(verifier.schema)):

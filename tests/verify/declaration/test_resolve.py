@@ -59,7 +59,7 @@ def test_a_name_can_stand_in_keys_and_names_of_files(tmp_path: Path, name: str) 
         ({"wave": "first"}, "wave: must be an integer"),
         ({"kind": "human"}, "kind: must be model or command, not 'human'"),
         ({"shape": "essay"}, "shape: must be one of findings, review, tests, not 'essay'"),
-        ({"dispatch": "fast"}, "dispatch: must be live or batch, not 'fast'"),
+        ({"dispatch": "fast"}, "dispatch: must be one of live, flex, batch, not 'fast'"),
         ({"max_tokens": 0}, "max_tokens: must be at least 1"),
         ({"temperature": -1}, "temperature: must be at least 0"),
         ({"model": ""}, "model: is empty"),

@@ -122,7 +122,7 @@ def test_an_agent_that_says_nothing_of_thresholds_has_the_usual_ones() -> None:
         (verifier(include=["/x"]), "a: a glob matches paths below the root"),
         (verifier(prompt=" "), "a: prompt: missing"),
         (verifier(model=""), "a: model: missing"),
-        (verifier(dispatch="fast"), "a: dispatch: must be live or batch"),
+        (verifier(dispatch="fast"), "a: dispatch: must be live, flex or batch"),
         (verifier(max_tokens=0), "a: max_tokens: must be at least 1"),
         (verifier(schema={"type": 5}), "a: schema: not a valid JSON Schema"),
         (verifier(command=["x"]), "a: command: only for agents of the kind command"),

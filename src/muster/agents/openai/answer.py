@@ -7,7 +7,7 @@ from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_af
 from muster.agents.payload import arguments_of, reader, to_json, tokens_of
 from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of, tier_in
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
-from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
+from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, TierFull, WireError
 from muster.domain.price import Pricing
 from muster.text import typed
 
@@ -181,6 +181,8 @@ def _kind(trouble: Any, status: int) -> type[WireError] | None:
         return None
     if "insufficient_quota" in (trouble.get("code"), trouble.get("type")):
         return AuthRefused  # comes as a 429, but no waiting brings credit back: the run must stop
+    if status == 429 and "resource_unavailable" in (trouble.get("code"), trouble.get("type")):
+        return TierFull
     metadata = trouble.get("metadata")
     if status == 403 and isinstance(metadata, dict) and "reasons" in metadata:
         return InvalidRequest  # OpenRouter: this text was flagged; the key is fine

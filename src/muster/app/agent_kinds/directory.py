@@ -18,6 +18,7 @@ from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
 from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
 from muster.domain.errors import BadConfiguration, NotFound
+from muster.domain.price import ServiceTier
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.settings import Settings
@@ -30,6 +31,7 @@ from muster.settings.sections import (
     ModelSection,
     ProgramSection,
     PythonSection,
+    tiers_of,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class AgentDirectory:
         self._processes = processes
         self._found = dict(given or {})  # those that the program made itself are there from the start
         self._batchings: dict[str, Batching] = {}
+        self._flex: dict[str, Agent] = {}
 
     @cached_property
     def _batch_agents(self) -> BatchAgents:
@@ -104,6 +107,23 @@ class AgentDirectory:
                 )
             self._batchings[name] = self._make_batching(entry)
         return self._batchings[name]
+
+    def flex(self, name: str) -> Agent | None:
+        """Return the agent that asks the same in the tier flex; None for one whose provider has no such tier."""
+        self.find(name)  # raises BadConfiguration for a name that nobody has
+        if self._is_scripted(name) or not isinstance(self._section(name), ModelSection | None):
+            return None
+        if name not in self._flex:
+            entry = replace(self._entry(name), ordered=ServiceTier.FLEX)
+            if ServiceTier.FLEX not in tiers_of(entry.provider):
+                return None
+            self._flex[name] = self._model(entry)
+        return self._flex[name]
+
+    def mode_of(self, name: str, wanted: Mode) -> Mode:
+        """Return how an agent is asked in a run that wants a mode: live where it has neither batches nor flex."""
+        other = {Mode.BATCH: self.batching, Mode.FLEX: self.flex}.get(wanted)
+        return wanted if other is not None and other(name) is not None else Mode.LIVE
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -162,7 +182,7 @@ class AgentDirectory:
 
     async def close(self) -> None:
         """Close every agent."""
-        for agent in self._found.values():
+        for agent in (*self._found.values(), *self._flex.values()):
             await agent.close()
         if self._http is not None:
             await self._http.close()
@@ -318,8 +338,11 @@ class Agents:
         agent = self._directory.find(name)
         whole = agent.profile.complete(request or ask(""))
         batching = self._directory.batching(name) if dispatch.mode is Mode.BATCH else None
-        if batching is None or dispatch.fallback is Fallback.LIVE:
+        flex = self._directory.flex(name) if dispatch.mode is Mode.FLEX else None
+        if (batching is None and flex is None) or dispatch.fallback is Fallback.LIVE:
             agent.quote(whole)
+        if flex is not None:
+            flex.quote(whole)
         if batching is not None:
             batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
 

@@ -88,6 +88,7 @@ class ModelEntry:
     section: ModelSection | None  # when it is declared in muster.toml
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # these and the next may hold secrets
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    ordered: str = ""  # the tier that a run asks for, whatever the section says
 
     @property
     def api(self) -> str:
@@ -100,6 +101,8 @@ class ModelEntry:
 
         OpenAI's answers name the tier that served only if one was asked for, and a project may be set to a dearer one.
         """
+        if self.ordered:
+            return self.ordered
         if self.section is not None and self.section.service_tier is not None:
             return self.section.service_tier
         return ServiceTier.DEFAULT if self._is_openai else ""
@@ -112,10 +115,11 @@ class ModelEntry:
         """Return the prices of live calls, as far as they are known."""
         own = self.section.tier_price if self.section else None
         known = {tier: self._tier_price(tier) for tier in PRICED_TIERS}
-        told = {self.tier: price_from_toml(**own.dollars())} if own is not None else {}
+        own_tier = self.section.service_tier if self.section else None
+        told = {} if own is None or own_tier is None else {str(own_tier): price_from_toml(**own.dollars())}
         return Pricing(
             standard=self.price(),
-            tiers={tier: price for tier, price in known.items() if price is not None} | told,
+            tiers={str(tier): price for tier, price in known.items() if price is not None} | told,
             asked=self.tier,
         )
 

@@ -95,9 +95,10 @@ class Quoter:
     def _paid(self, agent: str, request: Request, quote: Quote, mode: Mode) -> int:
         """Return the most that all attempts of one call can cost: those whose answers are lost are paid too."""
         live = ATTEMPTS if self._directory.is_retried(agent) else 1
-        if mode is not Mode.BATCH or self._directory.batching(agent) is None:
+        sent = self._directory.mode_of(agent, mode)
+        if sent is Mode.LIVE:
             return live * quote.most
-        most = self._dispatch.batches * quote.most
+        most = (self._dispatch.batches if sent is Mode.BATCH else live) * quote.most
         if self._dispatch.fallback is Fallback.LIVE:
             most += live * self._quote(agent, request, Mode.LIVE).most
         return most
@@ -105,7 +106,8 @@ class Quoter:
     def _quote(self, agent: str, request: Request, mode: Mode) -> Quote:
         found = self._directory.find(agent)
         batching = self._directory.batching(agent) if mode is Mode.BATCH else None
+        flex = self._directory.flex(agent) if mode is Mode.FLEX else None
         whole = found.profile.complete(request)
         if batching is None:
-            return found.quote(whole)
+            return (flex or found).quote(whole)
         return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))

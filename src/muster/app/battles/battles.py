@@ -45,11 +45,12 @@ from muster.battles.values import (
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
+from muster.domain.effort import split_effort, with_effort
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, ErrorCollector
 from muster.domain.flaw import FieldFlaw, FlawCode, missing_flaw
 from muster.domain.order import shared_fields
-from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
+from muster.domain.run import Dispatch, Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
 from muster.text.schemas.guard import in_schema_thread
@@ -143,7 +144,8 @@ class Battles(KindPart):
         """Return the spec of a battle that was ordered; raises BadArgument with all flaws."""
         chosen = {name: value for name, value in shared_fields(order, BattleSpec).items() if value not in ("", None)}
         checks = [*read_validators(order.validator_texts, order.validators_file), *order.validators]
-        return self.spec(**chosen | {"agent": order.subject, "validators": checks, "models": models})
+        agent = with_effort(order.subject, order.model_effort)
+        return self.spec(**chosen | {"agent": agent, "validators": checks, "models": models})
 
     def ordered_scale(self, order: ScaleOrder, *, models: Collection[str] | None = None) -> ScaleSpec:
         """Return the spec of a scale test that was ordered; raises BadArgument with all flaws."""
@@ -152,7 +154,7 @@ class Battles(KindPart):
         if errors:  # which of two files or texts is meant, nobody knows
             errors.finish(self.ordered, replace(order, agent=order.subject or "?", model=None), models=models)
         goals = order.goals if order.goals_file is None else self.scales.goals(order.goals_file)
-        agents = tuple(name for name in (order.subject, *order.agents) if name)
+        agents = tuple(with_effort(name, order.model_effort) for name in (order.subject, *order.agents) if name)
         if not agents:
             errors.keep(BadArgument.of([missing_flaw("agents", "name an agent under test")]))
             errors.require()
@@ -183,8 +185,9 @@ class Battles(KindPart):
         """Return who judges when nobody is named: the operator's choice, or the small model of the same provider."""
         if self._settings.battles.judge:
             return self._settings.battles.judge
-        section = self._settings.agents.get(agent)
-        provider = section.kind if isinstance(section, ModelSection) else agent.partition("/")[0]
+        name = agent if agent in self._settings.agents else split_effort(agent)[0]
+        section = self._settings.agents.get(name)
+        provider = section.kind if isinstance(section, ModelSection) else name.partition("/")[0]
         small = "" if section is not None and not isinstance(section, ModelSection) else SMALL_MODELS.get(provider, "")
         if small and (models is None or small in models):
             return small
@@ -219,8 +222,7 @@ class Battles(KindPart):
                     suggestions=(f'add [agents.{validator.agent}] with kind = "program"',),
                 )
         for name, request in _first_requests(spec):
-            batched = dispatch.mode is Mode.BATCH and self._directory.batching(name) is not None
-            mode = dispatch.mode if batched else Mode.LIVE
+            mode = self._directory.mode_of(name, dispatch.mode)
             if quoter.wants(name):
                 quoter.load(name, [request], [request], 1, mode)
 

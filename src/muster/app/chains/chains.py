@@ -35,6 +35,7 @@ from muster.pool.chains.chain import (
 )
 from muster.pool.chains.isolation import TREE_KEY, before_key, changes_key, save_tree, worktrees_of
 from muster.pool.chains.kind import CHAIN
+from muster.pool.chains.order import ChainOrder
 from muster.pool.chains.progress import ChainProgress, RowProgress, chain_progress
 from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
@@ -103,6 +104,18 @@ class Chains(KindPart):
         spec = self._with_tree(spec) if chain.isolation not in (None, Isolation.NONE) else spec
         _require_inputs(chain, shared, rows)
         return read_spec(stored(spec))
+
+    def ordered(
+        self,
+        order: ChainOrder,
+        chain: Chain,
+        given: Mapping[str, Json] | None = None,
+        *,
+        rows: Sequence[Mapping[str, Json]] = (),
+        folder: str | Path = ".",
+    ) -> ChainSpec:
+        """Return the spec of a run that was ordered; raises BadArgument as `spec` does."""
+        return self.spec(chain.with_effort(order.model_effort), given, rows=rows, folder=folder)
 
     def plan(self, spec: ChainSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> ChainPlan:
         """Return what a chain would do and cost; raises what would keep it from being done.

@@ -27,7 +27,7 @@ class PlannedStep:
 
     step: ChainStep
     load: Load
-    batch: bool
+    mode: Mode | None  # None: a command, which no agent runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +71,16 @@ class ChainPlanner:
         for command in filter(None, (step.command, step.check)):
             self._require_program(step, command[0])
         load = self._load(step)
-        batch = not step.is_command and _mode(step, self._dispatch) is Mode.BATCH
-        if batch and step.dispatch and self._directory.batching(step.agent) is None:
+        if step.is_command:
+            return PlannedStep(step=step, load=load, mode=None)
+        wanted = _mode(step, self._dispatch)
+        if step.dispatch and wanted is not self._directory.mode_of(step.agent, wanted):
+            way = "in batches" if wanted is Mode.BATCH else "in the tier flex"
             raise BadConfiguration(
-                f"step {step.name!r}: agent {step.agent!r} cannot be asked in batches",
+                f"step {step.name!r}: agent {step.agent!r} cannot be asked {way}",
                 suggestions=("write dispatch: live, or leave it out",),
             )
-        return PlannedStep(step=step, load=load, batch=batch)
+        return PlannedStep(step=step, load=load, mode=wanted)
 
     def _require_program(self, step: ChainStep, program: str) -> None:
         """Refuse a command whose program is not there: it would be missed after the steps before it were paid."""

@@ -29,10 +29,11 @@ from muster.councils.workload import INJECT
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
+from muster.domain.effort import with_effort
 from muster.domain.entry import Signal
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.order import given_by
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
 from muster.text.document_tree import Unreadable
 from muster.text.files import opened, shown
@@ -68,7 +69,11 @@ class CouncilPlan:
 
 def member_of(order: MemberOrder) -> CouncilMember:
     """Return a member that was ordered."""
-    return CouncilMember(name=order.agent, **given_by(MemberFields, order))
+    return CouncilMember(name=with_effort(order.agent, order.model_effort), **given_by(MemberFields, order))
+
+
+def _with_effort(members: Iterable[CouncilMember], order: CouncilOrder) -> tuple[CouncilMember, ...]:
+    return tuple(replace(one, name=with_effort(one.name, order.model_effort)) for one in members)
 
 
 class Councils(KindPart):
@@ -107,10 +112,12 @@ class Councils(KindPart):
 
     def ordered(self, order: CouncilOrder) -> CouncilSpec:
         """Return the spec of a council that was ordered; raises BadArgument with everything that is wrong."""
+        policy = None if order.policy_file is None else self.load(order.policy_file)
+        members = [CouncilMember(name=one) if isinstance(one, str) else member_of(one) for one in order.agents]
         return self.spec(
             order.question or "",
-            [one if isinstance(one, str) else member_of(one) for one in order.agents],
-            policy=None if order.policy_file is None else self.load(order.policy_file),
+            _with_effort(members, order),
+            policy=policy and replace(policy, members=_with_effort(policy.members, order)),
             files=order.files,
             **given_by(CouncilFields, order),
         )
@@ -139,8 +146,7 @@ class Councils(KindPart):
         request = request_of(propose_turn(council, spec.members[0], ()))
         loads = []
         for name in spec.agents:
-            batched = dispatch.mode is Mode.BATCH and self._directory.batching(name) is not None
-            mode = dispatch.mode if batched else Mode.LIVE
+            mode = self._directory.mode_of(name, dispatch.mode)
             wants = quoter.wants(name)
             loads.append((name, quoter.load(name, [request], [request], 1, mode) if wants else NOTHING))
         return CouncilPlan(loads=tuple(loads), most_calls=2 * spec.rounds * len(spec.members))

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
 from muster.domain.order import REMOTE, Door, FieldForm, OrderField
-from muster.domain.run_order import LimitedRunOrder, SamplingFields
+from muster.domain.run_order import EffortField, LimitedRunOrder, SamplingFields
 
 MAX_PROMPT = 10_000_000  # characters; servers take less in one request
 
@@ -21,7 +21,7 @@ class QuestionFields(SamplingFields):
         str,
         OrderField(
             help="A model such as anthropic/MODEL or openai/MODEL, an agent of muster.toml, or sim/echo.",
-            tool="The name of an agent; `overview` lists them.",
+            tool="The name of an agent; `overview` lists them. NAME+high lets a model think more.",
             form=FieldForm.AGENT,
             argument=True,
             metavar="AGENT",
@@ -55,7 +55,7 @@ class QuestionFields(SamplingFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionOrder(QuestionFields, LimitedRunOrder):
+class QuestionOrder(QuestionFields, EffortField, LimitedRunOrder):
     """One question to one agent."""
 
     example: ClassVar = {"agent": "sim/echo", "prompt": "Hello"}

@@ -16,6 +16,7 @@ from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.runs import Runs
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
+from muster.domain.effort import with_effort
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.ids import RunId
@@ -81,7 +82,9 @@ class Question(QuestionFields):
 
 def question_of(order: QuestionOrder, *, stream: bool = False) -> Question:
     """Return the question that was ordered."""
-    return Question(**given_by(QuestionFields, order), schema=order.output_schema, stream=stream)
+    agent = with_effort(order.agent, order.model_effort)
+    given = given_by(QuestionFields, order) | {"agent": agent}
+    return Question(**given, schema=order.output_schema, stream=stream)
 
 
 def read_question(spec: Any) -> Question:

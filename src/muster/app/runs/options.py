@@ -48,19 +48,24 @@ class RunOptions:
 
 
 def chosen_dispatch(mode: Mode, fallback: Fallback = Fallback.FAIL, *, cache: bool = True) -> Dispatch:
-    """Return how calls are sent; raises BadArgument for what has no use without batches."""
-    if mode is not Mode.BATCH and (fallback is not Fallback.FAIL or not cache):
-        useless = "cache" if fallback is Fallback.FAIL else "fallback"
+    """Return how calls are sent; raises BadArgument for what has no use where they are sent so."""
+    if not cache and mode is not Mode.BATCH:
         raise BadArgument(
             "applies to batches, and every call of this run is live",
-            argument=useless,
+            argument="cache",
             suggestions=(ArgumentAdvice("dispatch", "batch"),),
+        )
+    if fallback is not Fallback.FAIL and mode is Mode.LIVE:
+        raise BadArgument(
+            "applies to batches and flex, and every call of this run is live",
+            argument="fallback",
+            suggestions=(ArgumentAdvice("dispatch", "batch"), ArgumentAdvice("dispatch", "flex")),
         )
     return Dispatch(mode=mode, fallback=fallback, cache=cache)
 
 
 def dispatch_of(order: RunOrder) -> Dispatch:
-    """Return how the calls of an ordered run are sent; raises BadArgument for what has no use without batches."""
+    """Return how the calls of an ordered run are sent; raises BadArgument for what has no use there."""
     return chosen_dispatch(order.dispatch, order.fallback, cache=order.cache)
 
 

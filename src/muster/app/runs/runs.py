@@ -25,7 +25,7 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.rules import CURRENT_RULES, counted_anew
-from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, Dispatch, Origin, Reuse, Run, RunState, mode_of
+from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, MODES, Dispatch, Origin, Reuse, Run, RunState, mode_of
 from muster.domain.run_order import RunOrder
 from muster.engine.drive import Leave, Listener
 from muster.engine.queue.base import is_due
@@ -287,7 +287,7 @@ class Runs(RunContinuations):
         """Return checked options; without a budget, that of the settings."""
         budget = parse_budget(budget_usd)
         if not isinstance(dispatch, str | Dispatch):
-            raise BadArgument(f"must be live or batch, not {dispatch!r}", argument="dispatch")
+            raise BadArgument(f"must be {MODES}, not {dispatch!r}", argument="dispatch")
         if not isinstance(tags, Iterable):
             raise BadArgument(f"tags must be a list of strings, not {tags!r}")
         if isinstance(tags, str):

@@ -26,7 +26,7 @@ class PlannedAgent:
     verifier: Verifier
     files: int
     load: Load
-    batch: bool
+    mode: Mode | None  # None: a command, which no agent runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,8 @@ class VerifyPlanner:
             for verifier in arrangement.of(wave):
                 mode = sent_as(self._spec, verifier, self._mode)
                 load = self._load(verifier, arrangement, mode)
-                batch = mode is Mode.BATCH and verifier.kind is Kind.MODEL
-                yield PlannedAgent(verifier=verifier, files=len(arrangement.files(verifier)), load=load, batch=batch)
+                sent = self._directory.mode_of(verifier.model, mode) if verifier.kind is Kind.MODEL else None
+                yield PlannedAgent(verifier=verifier, files=len(arrangement.files(verifier)), load=load, mode=sent)
 
     def _load(self, verifier: Verifier, arrangement: Arrangement, mode: Mode) -> Load:
         calls = arrangement.parts(verifier)

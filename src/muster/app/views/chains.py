@@ -10,7 +10,7 @@ from muster.app.views.plans import LoadView, load_view
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
 from muster.domain.money import to_usd
-from muster.domain.run import RunState
+from muster.domain.run import Mode, RunState
 from muster.pool.chains.chain import StepRecord, StepStatus
 from muster.pool.chains.progress import ChainProgress, RowProgress
 from muster.pool.chains.reading import ChainInspection
@@ -79,7 +79,7 @@ class PlannedStepView(LoadView):
     name: str
     kind: Literal["command", "prompt"]
     agent: str | None
-    dispatch: Literal["batch", "live"] | None
+    dispatch: Mode | None
 
 
 class ChainPlanView(View):
@@ -170,7 +170,7 @@ def _planned_step_view(planned: PlannedStep) -> PlannedStepView:
         name=step.name,
         kind="command" if step.is_command else "prompt",
         agent=step.agent or None,
-        dispatch=None if step.is_command else "batch" if planned.batch else "live",
+        dispatch=planned.mode,
     )
 
 

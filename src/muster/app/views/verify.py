@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.verify.request import AgentWork, ConcludedVerification, Prepared, Repair
@@ -10,6 +10,7 @@ from muster.app.verify.values import FindingPage, VerifyReport
 from muster.app.views.plans import LoadView, load_view
 from muster.domain.canonical import Json
 from muster.domain.money import to_usd
+from muster.domain.run import Mode
 from muster.text.secrets.redaction import redact
 from muster.text.views import Document, View, asdict, plain
 from muster.verify.declaration.verification import LeftOut
@@ -44,7 +45,7 @@ class PlannedAgentView(LoadView):
     kind: str
     model: str | None
     command: Sequence[str] | None
-    dispatch: Literal["batch", "live"] | None
+    dispatch: Mode | None
     files: int
 
 
@@ -150,7 +151,7 @@ def _part_view(part: PlannedAgent) -> PlannedAgentView:
         kind=verifier.kind,
         model=verifier.model or None,
         command=verifier.command or None,
-        dispatch=None if verifier.command else "batch" if part.batch else "live",
+        dispatch=part.mode,
         files=part.files,
     )
 

@@ -33,11 +33,11 @@ def specs_of(muster: Muster, order: ChainOrder) -> list[ChainSpec]:
     chains = [muster.chains.load(path) for path in order.files]
     rows = () if order.rows_file is None else read_rows(order.rows_file)
     if len(chains) == 1:
-        return [muster.chains.spec(chains[0], given, rows=rows)]
+        return [muster.chains.ordered(order, chains[0], given, rows=rows)]
     known = {name for chain in chains for name in chain.inputs}
     if unknown := [name for name in given if name not in known]:
         raise BadArgument(f"none of the chains has an input {unknown[0]!r}")
-    return [muster.chains.spec(chain, _own(given, chain.inputs)) for chain in chains]
+    return [muster.chains.ordered(order, chain, _own(given, chain.inputs)) for chain in chains]
 
 
 def _own(given: Mapping[str, Json], inputs: Mapping[str, object]) -> dict[str, Json]:

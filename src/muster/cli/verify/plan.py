@@ -15,6 +15,7 @@ from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import VerifyPlanArguments
 from muster.cli.verify.order import request_of, require_sending
 from muster.cli.verify.words import extent, redactions, tell_nothing
+from muster.domain.run import Mode
 from muster.settings import parse_budget
 
 if TYPE_CHECKING:
@@ -78,11 +79,14 @@ def plan_table(found: VerifyPlan, width: int) -> "Table":
     return table
 
 
+_WAYS = {Mode.BATCH: " in batches", Mode.FLEX: " in the tier flex"}
+
+
 def _whom(part: PlannedAgent) -> str:
     one = part.verifier
     if one.command:
         return clean(shlex.join(one.command))
-    return clean(one.model) + (" in batches" if part.batch else "")
+    return clean(one.model) + _WAYS.get(part.mode or Mode.LIVE, "")
 
 
 def _notes(found: VerifyPlan, cap: int | None) -> list[str]:

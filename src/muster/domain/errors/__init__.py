@@ -4,6 +4,7 @@ MusterError
 ├── TryLater                the same request may succeed later
 │   ├── RateLimited         too fast or too many (429)
 │   ├── Overloaded          the provider is full (503, 529)
+│   ├── TierFull            the tier of service has no place (429)
 │   ├── ProviderFault       the provider broke and says so (other 5xx)
 │   ├── Unreachable         the request never left: refused, no such host, no TLS
 │   ├── OutcomeUnknown      it left and no whole answer came: cut, stalled, garbled
@@ -109,6 +110,7 @@ from muster.domain.errors.calls import (
     Respelled,
     RetriesExhausted,
     Stalled,
+    TierFull,
     TimedOut,
     ToolTurnsExceeded,
     TryLater,
@@ -210,6 +212,7 @@ __all__ = [
     "StoreAway",
     "StoreFailed",
     "StoreUnreachable",
+    "TierFull",
     "TimedOut",
     "ToolError",
     "ToolTurnsExceeded",

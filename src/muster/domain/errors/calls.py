@@ -56,6 +56,12 @@ class Overloaded(TryLater):
     code = "overloaded"
 
 
+class TierFull(TryLater):
+    """The tier of service has no place for the request now; nothing was charged."""
+
+    code = "tier_full"
+
+
 class ProviderFault(TryLater):
     """The provider broke and says so."""
 

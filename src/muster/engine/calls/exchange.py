@@ -217,8 +217,8 @@ class Exchange:
     async def send(self, asking: CallState, started: Started, admission: Admission) -> Reply | WireError:
         """Send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
         timeouts = asking.timeouts
-        if asking.wire:
-            timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
+        if asking.time_left != timeouts.call:
+            timeouts = replace(timeouts, call=max(asking.time_left, 0.001))
         ended: EndSignal = asyncio.get_running_loop().create_future()
         wire = self._wires.launch(self._perform(asking, started, admission, timeouts, ended), ended)
         try:

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from muster.agents.base import Agent, OnDelta
-from muster.domain.agent import Command, Quote, cut_answers
+from muster.domain.agent import AskedLive, Command, Quote, cut_answers
 from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, part_level
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json, digest
@@ -39,7 +39,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.observation import AttemptBegan
-from muster.domain.run import Mode, mode_of
+from muster.domain.run import Fallback, Mode, mode_of
 from muster.engine.base.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
 from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.admission import Admission, BudgetTurn, RunPlaces
@@ -247,7 +247,19 @@ class CallPath:
             batching = self._with.directory.batching(asking.agent.profile.name)
             if batching is not None:
                 return self._batches.ask(asking, batching)
+        if mode is Mode.FLEX and not self._inheritance.replays:
+            return self._ask_in_flex(asking)
         return self._ask_live(asking)
+
+    async def _ask_in_flex(self, asking: CallState) -> Reply:
+        """Ask in the tier flex; where it refuses or takes too long, in the standard one if the run says so."""
+        agent = asking.agent.profile
+        flex = self._with.directory.flex(agent.name)
+        if flex is not None:
+            asking.ask_in_flex(flex, falls_back=self._dispatch.fallback is Fallback.LIVE)
+        elif agent.provider:
+            await self._tell([AskedLive(agent=agent.name)])
+        return await self._ask_live(asking)
 
     async def _ask_live(self, asking: CallState) -> Reply:
         if self._fresh:
@@ -280,6 +292,7 @@ class CallPath:
                 return result
             with self._activity.waiting():
                 await self._with.clock.sleep(result.delay)
+            asking.paused += result.delay
             self._guard.check()
 
     async def _attempt(self, asking: CallState) -> Reply | Again:
@@ -397,6 +410,9 @@ class CallPath:
     def _decide(self, asking: CallState, error: WireError) -> RetryDecision:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
         over = self._guard.refusal is not None or asking.wire >= asking.timeouts.call
+        if not over and asking.standard is not None and error.retryable and _is_late(asking, decision):
+            asking.leave_flex()
+            return Again(delay=0.0)
         return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
 
 
@@ -405,6 +421,11 @@ def _quote(asking: CallState) -> Quote:
         return asking.agent.quote(asking.request)
     except BadConfiguration as error:  # no price is known
         raise AgentUnusable.of(error, asking.agent.profile.name) from None
+
+
+def _is_late(asking: CallState, decision: RetryDecision) -> bool:
+    """Return whether another attempt in the tier flex would begin too late, or is one too many."""
+    return not isinstance(decision, Again) or asking.time_left <= decision.delay
 
 
 def _is_of_call(asking: CallState, error: StopRun) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from muster.domain.errors import Overloaded, RateLimited, Respelled, TryLater, WireError
+from muster.domain.errors import Overloaded, RateLimited, Respelled, TierFull, TryLater, WireError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ def decide(error: WireError, attempt: int, policy: RetryPolicy, random: Random) 
     """Decide from the error and how many attempts this driver has made."""
     if not (isinstance(error, TryLater) and error.retryable):
         return GiveUp(exhausted=False)
-    limited = isinstance(error, RateLimited | Overloaded)
+    limited = isinstance(error, RateLimited | Overloaded | TierFull)
     if attempt >= (policy.attempts_when_limited if limited else policy.attempts):
         return GiveUp(exhausted=True)
     if isinstance(error, Respelled):

@@ -88,11 +88,14 @@ class CallServices:
     observe: Observer | None = None
 
 
+FLEX_SECONDS = 120.0  # that a call waits for the tier flex before it is asked in the standard one
+
+
 @dataclass(slots=True, kw_only=True)
 class CallState:
     """One call under way."""
 
-    agent: Agent
+    agent: Agent  # who is asked next
     request: Request
     key: str
     identity: Identity
@@ -111,10 +114,29 @@ class CallState:
     turn: int = 0  # attempts made by this driver; in batches also by older ones
     base: int = 0  # attempts made before the call was given up the last time
     wire: float = 0.0  # seconds on the wire so far
+    standard: Agent | None = None  # who is asked where the tier flex refuses or takes too long
+    paused: float = 0.0  # seconds between the attempts
     sent_at: float = 0.0  # when it last went on the wire
     on_wire: bool = False  # its agent is at work
     task: "asyncio.Task[object] | None" = None  # who waits for it
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
+
+    @property
+    def time_left(self) -> float:
+        """How many seconds it may still be on the wire; in the tier flex, while there is another, at most half."""
+        left = self.timeouts.call - self.wire
+        if self.standard is None:
+            return left
+        return min(FLEX_SECONDS, self.timeouts.call / 2) - self.wire - self.paused
+
+    def ask_in_flex(self, agent: Agent, *, falls_back: bool) -> None:
+        """Ask in the tier flex first, and in the standard one later where the run says so."""
+        self.agent, self.standard = agent, self.agent if falls_back else None
+
+    def leave_flex(self) -> None:
+        """Ask in the standard tier from now on, with as many attempts as a call that was never asked otherwise."""
+        if self.standard is not None:
+            self.agent, self.standard, self.turn = self.standard, None, 0
 
     def learn(self, entry: Entry) -> None:
         """Take over what the journal says of the call."""

@@ -39,7 +39,7 @@ class ChildSharing:
 
         Calls in batches stay in one process, so that those that wait at the same time go into one batch.
         """
-        return parent.submitted and child.workload in self.workloads and child.dispatch.mode is Mode.LIVE
+        return parent.submitted and child.workload in self.workloads and child.dispatch.mode is not Mode.BATCH
 
 
 class ParentDrive(Protocol):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from muster.domain.canonical import Json
+from muster.domain.effort import with_effort
 from muster.domain.isolation import Isolation
 from muster.pool.chains.kind import CHAIN
 from muster.pool.setup import TreeSetup
@@ -40,7 +41,7 @@ class ChainStep:
     max_tokens: int | None = None
     budget_usd: float | None = None
     timeout_secs: float | None = None
-    dispatch: str | None = None  # live or batch; None: as the run is
+    dispatch: str | None = None  # live, flex or batch; None: as the run is
     when: str = ""
     for_each: str = ""
     extract: Mapping[str, str] = field(default_factory=dict)  # variables and their paths
@@ -63,6 +64,10 @@ class ChainStep:
     def with_agent(self, agent: str) -> "ChainStep":
         """Return the step with an agent, if it asks one and names none."""
         return replace(self, agent=agent) if self.asks_agent and not self.agent else self
+
+    def with_effort(self, effort: str) -> "ChainStep":
+        """Return the step whose agent is asked with an effort, if it asks one."""
+        return replace(self, agent=with_effort(self.agent, effort)) if self.asks_agent else self
 
     @property
     def settings(self) -> dict[str, Json] | None:
@@ -89,6 +94,12 @@ class Chain:
     def steps(self) -> tuple[ChainStep, ...]:
         """Return all steps in order."""
         return tuple(step for group in self.groups for step in group)
+
+    def with_effort(self, effort: str | None) -> "Chain":
+        """Return the chain whose agents are asked with an effort; those that name their own keep it."""
+        if effort is None:
+            return self
+        return replace(self, groups=tuple(tuple(step.with_effort(effort) for step in group) for group in self.groups))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ class StepForm(Form):
     max_tokens: v.Count | None = None
     budget_usd: Dollars | None = None
     timeout_secs: v.Seconds | None = None
-    dispatch: Literal["live", "batch"] | None = None
+    dispatch: Literal["live", "flex", "batch"] | None = None
     when: v.Text | None = None
     for_each: v.String | None = None
     extract: dict[str, v.Text] = Field(default_factory=dict)

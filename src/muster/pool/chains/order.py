@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.order import LOCAL, REMOTE, Door, FieldForm, Name, OrderField
-from muster.domain.run_order import LimitedRunOrder, PlannedRun
+from muster.domain.run_order import EffortField, LimitedRunOrder, PlannedRun
 
 MAX_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainOrder(LimitedRunOrder):
+class ChainOrder(EffortField, LimitedRunOrder):
     """A run of a chain: of the library, or of files."""
 
     example: ClassVar = {"chain": "greet", "input": {"topic": "bridges"}}

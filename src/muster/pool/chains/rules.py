@@ -12,6 +12,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.money import MAX_USD
+from muster.domain.run import MODES, Mode
 from muster.pool.chains.chain import (
     MOST_BACKOFF,
     MOST_RETRIES,
@@ -114,8 +115,8 @@ def _number_flaws(step: ChainStep) -> Flaws:
         yield ("budget_usd",), "must be more than 0"
     if step.max_tokens is not None and step.max_tokens < 1:
         yield ("max_tokens",), "must be at least 1"
-    if step.dispatch not in (None, "live", "batch"):
-        yield ("dispatch",), "must be live or batch"
+    if step.dispatch not in (None, *Mode):
+        yield ("dispatch",), f"must be {MODES}"
 
 
 def _value_flaws(step: ChainStep) -> Flaws:

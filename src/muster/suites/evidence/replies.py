@@ -334,7 +334,7 @@ class EvidenceUnits:
 
     def roll(self, case: Case) -> UnitRoll:
         """Return the units of a case."""
-        if case.agents or case.flaw:
+        if case.has_own_subjects or case.flaw:
             return UnitRoll(self._labels(case), self._spec.epochs)
         if self._usual is None:
             self._usual = self._labels(case)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from muster.domain.canonical import Json
+from muster.domain.effort import ModelEffort
 from muster.suites.values.case import OF_JSON, CheckKind, Evaluator, ToolOrder
 from muster.text import forms as v
 from muster.text.forms import Form
@@ -173,6 +174,7 @@ class CaseForm(Form):
     )
     agent: v.Word | None = None
     agents: v.Words = Field(default_factory=list)
+    model_effort: ModelEffort | None = None
     variables: dict[v.Word, v.Text] = Field(default_factory=dict)
     dataset: Annotated[DatasetForm, BeforeValidator(_dataset)] | None = None
     input: InputForm

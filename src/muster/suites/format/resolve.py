@@ -82,6 +82,7 @@ class _Resolution:
             environment=dict(form.input.env_overrides),
             tools=self._tools(),
             agents=self._agents(),
+            model_effort=form.model_effort,
             max_tokens=form.max_tokens,
             temperature=form.temperature,
             seed=form.seed,

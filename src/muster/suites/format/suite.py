@@ -232,6 +232,7 @@ def _draft(reading: SuiteReader, written: WrittenCase) -> Case:
         tags=_texts(tree.get("tags")) or (tuple(head.defaults.tags) if head is not None else ()),
         skip=_text(tree["skip"]) if is_reason(tree.get("skip")) else "",
         agents=_texts(tree.get("agent")) or _texts(tree.get("agents")),
+        model_effort=_text(tree.get("model_effort")) or None,
     )
 
 

@@ -151,7 +151,7 @@ class CaseRows:
             found = await self._take(case.id)
             if only not in (None, case.id):
                 continue
-            special = case.agents or case.flaw
+            special = case.has_own_subjects or case.flaw
             subjects = self._labels(tested(case, self._suite.snapshot)) if special else usual
             self.stray += len([result for result in found if result.subject not in subjects])
             rows = tuple([await self._row(case, subject, found) for subject in subjects])

@@ -140,6 +140,7 @@ class Case:
     environment: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[ScriptedTool, ...] = ()
     agents: tuple[str, ...] = ()  # its own, instead of those of the run
+    model_effort: str | None = None  # with which these are asked, or those of the run
     max_tokens: int | None = None
     temperature: float | None = None
     seed: int | None = None
@@ -155,3 +156,8 @@ class Case:
     process_folder: str = ""
     judge_prompt: str = ""
     flaw: str = ""  # why it cannot be run: it is an error, and nobody is asked
+
+    @property
+    def has_own_subjects(self) -> bool:
+        """Whether others are tested on it than on the cases that say nothing, or with another effort."""
+        return bool(self.agents or self.model_effort)

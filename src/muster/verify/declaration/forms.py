@@ -133,7 +133,7 @@ class AgentForm(Form):
     prompt_file: v.String | None = None
     shape: Shape = Shape.FINDINGS
     own_schema: Any = Field(default=None, alias="schema")
-    dispatch: Literal["live", "batch"] | None = None
+    dispatch: Literal["live", "flex", "batch"] | None = None
     max_tokens: v.Count | None = None
     temperature: v.NotNegative | None = None
     command: CommandWords | None = None

@@ -45,7 +45,7 @@ class Verifier:
     prompt: str = ""
     shape: Shape = Shape.FINDINGS
     schema: Mapping[str, Any] | None = None  # the user's own, which a reply must fit besides ours
-    dispatch: str | None = None  # live or batch, whatever the rest does
+    dispatch: str | None = None  # live, flex or batch, whatever the rest does
     max_tokens: int | None = None  # of an answer; none: what the agent's section says, else MAX_TOKENS
     temperature: float | None = None
     # a command
