@@ -192,7 +192,7 @@ NO_ROUTE = {
     },
     "pool.monitor": {"watch": "poll the status"},
     "chains": {
-        **dict.fromkeys(("load", "spec", "submit"), "by app.serving, for every door"),
+        **dict.fromkeys(("load", "spec", "ordered", "submit"), "by app.serving, for every door"),
         "plan": "a chain is refused before it is stored when it cannot be done",
         "start": "a server submits",
         "isolation_of": "a part of other use cases",

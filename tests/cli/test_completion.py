@@ -145,7 +145,7 @@ def test_commands_options_choices_runs_and_agents_are_offered(offers: Offers) ->
     assert {"run", "runs"} == offers("muster ru")
     assert {"show", "list", "resume"} <= offers("muster runs ")
     assert {"--calls", "--call"} == offers("muster runs show --call")
-    assert {"live", "batch"} == offers("muster ask sim/echo hello --dispatch ")
+    assert {"live", "flex", "batch"} == offers("muster ask sim/echo hello --dispatch ")
     assert {"first-run", "second-run", "last"} <= offers("muster runs show ")
     assert {"second-run"} == offers("muster runs resume sec")
     assert {"mine"} == offers("muster ask mi")

@@ -178,7 +178,7 @@ def small_disk(tmp_path: Path, rehearsal: ForkedRehearsal) -> Iterator[SmallDisk
 
 
 def test_answers_wait_for_room_on_a_full_disk_and_none_is_paid_twice(tmp_path: Path) -> None:
-    with ForkedRehearsal(latency_ms=1000) as rehearsal, small_disk(tmp_path, rehearsal) as shell:
+    with ForkedRehearsal(latency_ms=2000) as rehearsal, small_disk(tmp_path, rehearsal) as shell:
         shell.do(RESUME)
         shell.line_with("8 on the wire")
         shell.do(FILL)

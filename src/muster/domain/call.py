@@ -151,6 +151,12 @@ def request_of(given: str | Request) -> Request:
     )
 
 
+def require_agent(name: object) -> None:
+    """Raise BadArgument for what cannot be the name of an agent."""
+    if not isinstance(name, str):
+        raise BadArgument(f"must be the name of an agent, not {name!r}", argument="agent")
+
+
 def says_something(text: str) -> bool:
     """Return whether a text has a character that can be seen, in a terminal too."""
     shown = _ESCAPE.sub("", text) if any(begin in text for begin in _ESCAPE_BEGINS) else text

@@ -22,13 +22,20 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
-from muster.domain.call import Reply, Request, request_of, require_key
+from muster.domain.call import Reply, Request, request_of, require_agent, require_key
 from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
 from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
+from muster.engine.base.arguments import (
+    require_iterable,
+    require_moment,
+    require_own_kind,
+    require_seconds,
+    require_text,
+)
 from muster.engine.base.clock import STEP, Clock
 from muster.engine.base.driven_run import ChildOptions, DrivenRun
 from muster.engine.base.mapping import (
@@ -49,7 +56,7 @@ from muster.engine.steps import StepRetries, Steps, require_function
 from muster.engine.terms import CallOptions, ChildStarter, ChildTerms, ToolOptions
 from muster.engine.tools import ToolLoop
 from muster.engine.unawaited import SHOWN, UnawaitedWork, awaited
-from muster.engine.waits import RunWaits, inside, require_moment, require_seconds
+from muster.engine.waits import RunWaits, inside
 from muster.store.base import Store
 
 T = TypeVar("T")
@@ -195,15 +202,19 @@ class Context:
         With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
         a TypedDict, a msgspec Struct or a Pydantic model; an answer that does not fit is kept, and raises BadOutput
         without being asked again. While a reply is written, its text so far is told, or what `shown` makes of it.
-        `dispatch` sends this call "live" or in a "batch", whatever the run does with its others. `known` takes a reply
-        or a failure that this run or the one it comes from
-        remembers, and raises ReplayMiss when there is none. `final_failures` are codes of failures that are not tried
-        again when the run is resumed: once recorded, they are raised as RecordedFailure. What comes into an `inbox`
+        `dispatch` sends this call "live", in the tier "flex" or in a "batch", whatever the run does with its others.
+        `known` takes a reply or a failure that this run or the one it comes from remembers, and raises ReplayMiss when
+        there is none. `final_failures` are codes of failures that are not tried again when the run is resumed: once
+        recorded, they are raised as RecordedFailure. What comes into an `inbox`
         reaches an agent at work that can be told more, and the prompt of whoever is asked again after an attempt that
         had taken it in. Calls with the same `allowance` spend no more than it together; one that does not fit raises
         BudgetExhausted, and so does an `optional` one that a budget of the run does not cover: the run goes on. All
         else that stops the run ends it, whether or not the workload catches it.
         """
+        if not isinstance(agent, Command):
+            require_agent(agent)
+        if timeout is not None:
+            require_seconds("timeout", timeout)
         request = request_of(request)
         if system or schema is not None:
             request = completed(request, system, schema)
@@ -348,6 +359,7 @@ class Context:
         run, and a key that is used twice, are raised all the same.
         """
         # Twice the concurrency: while some items are on the wire others are being written down.
+        require_iterable("items", items)
         wide = 2 * self._run.concurrency if limit is None else require_limit(limit)
         require_item_function(function)
         applied = returning_failures(function, self._concerns_one_item) if return_exceptions else function
@@ -403,6 +415,7 @@ class Context:
     async def emit(self, key: str, kind: str, data: Mapping[str, object] | None = None) -> None:
         """Emit an event once in this run."""
         require_key(key)
+        require_own_kind(kind)
         with self._memory.claimed(key, "event"), self._path.halt.noting():
             entry = await self._store.journal.find(self._run.id, key)
             if entry is None:
@@ -480,6 +493,9 @@ class Context:
         The time counts from the first time that this is waited for. A run that waits for nothing else needs no process.
         `aside` is for a signal that may end other work: it is waited for beside that, and canceled when that is done.
         """
+        require_text("channel", channel)
+        if timeout is not None:
+            require_seconds("timeout", timeout)
         return await self._waits.receive(key, channel, timeout=timeout, aside=aside)
 
     @awaited
@@ -488,7 +504,7 @@ class Context:
 
         It uses up none of the run's time, and a run that does nothing else meanwhile needs no process.
         """
-        await self._waits.until(key, require_seconds(seconds), self._clock.now)
+        await self._waits.until(key, require_seconds("seconds", seconds), self._clock.now)
 
     @awaited
     async def until(self, key: str, time: float | datetime) -> None:

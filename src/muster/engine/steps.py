@@ -14,6 +14,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 from muster.domain.canonical import Json
 from muster.domain.entry import EntryKind
 from muster.domain.errors import BadArgument, MusterError
+from muster.engine.base.arguments import require_count, require_seconds
 from muster.engine.base.clock import STEP, Activity, Clock
 from muster.engine.base.driven_run import StopState
 from muster.engine.base.mapping import dismiss
@@ -35,18 +36,12 @@ class StepRetries:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be counted or waited for."""
-        if not _is_count(self.retries):
-            raise BadArgument(f"must be 0 or more, not {self.retries!r}", argument="retries")
-        if not 0 <= self.backoff <= MAX_BACKOFF:
-            raise BadArgument(f"must be from 0 to {MAX_BACKOFF:g} seconds, not {self.backoff!r}", argument="backoff")
+        require_count("retries", self.retries, 0)
+        require_seconds("backoff", self.backoff, MAX_BACKOFF)
 
     def pause(self, tries: int) -> float:
         """Return the seconds to wait after so many tries."""
         return min(self.backoff * 2.0 ** (tries - 1), MAX_BACKOFF)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 ONCE = StepRetries()

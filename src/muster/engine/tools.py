@@ -10,6 +10,7 @@ from typing import Any, Protocol, get_type_hints
 from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCall, message_of
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, ToolError, ToolTurnsExceeded
+from muster.engine.base.arguments import require_count, require_iterable
 from muster.engine.base.mapping import gather
 from muster.engine.steps import ONCE, StepFunction, StepRetries, call_function
 from muster.engine.values import ValueType, json_of, schema_of
@@ -96,8 +97,8 @@ class ToolLoop:
     """Asks an agent until it answers without calling a tool."""
 
     def __init__(self, functions: Sequence[Callable[..., Any]], *, ask: Call, step: StepDoer, max_turns: int) -> None:
-        if isinstance(max_turns, bool) or max_turns < 1:
-            raise BadArgument(f"must be 1 or more, not {max_turns!r}", argument="max_turns")
+        require_count("max_turns", max_turns, 1)
+        require_iterable("tools", functions)
         self._tools = {one.tool.name: one for one in map(function_tool, functions)}
         if len(self._tools) < len(functions):
             raise BadArgument("two tools have one name", argument="tools")

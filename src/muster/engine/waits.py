@@ -1,13 +1,10 @@
 """What a run waits for by key: signals of its channels, and moments. It uses up none of the run's time."""
 
-import math
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 from muster.domain.call import require_key
 from muster.domain.entry import AwaitedSignal, EntryKind, Signal, slot_address
-from muster.domain.errors import BadArgument
 from muster.engine.base.clock import STEP, Clock, StepActivity
 from muster.engine.base.driven_run import DrivenRun, StopState
 from muster.engine.base.signals import CallInbox, Receiver
@@ -97,31 +94,3 @@ class RunWaits:
 
     def _of(self, slot: str | None) -> str:
         return self._address if slot is None else slot_address(slot)
-
-
-def require_seconds(seconds: object) -> float:
-    """Return a number of seconds; raises BadArgument for one that cannot be waited for."""
-    if isinstance(seconds, timedelta):
-        raise BadArgument(
-            f"must be a number, not {seconds!r}", argument="seconds", suggestions=("write delta.total_seconds()",)
-        )
-    if not _is_number(seconds) or seconds < 0:
-        raise BadArgument(f"must be 0 or more, not {seconds!r}", argument="seconds")
-    return float(seconds)
-
-
-def require_moment(time: float | datetime) -> float:
-    """Return a time as seconds since 1970; raises BadArgument for one that is not a certain moment."""
-    if isinstance(time, datetime):
-        if time.tzinfo is None:
-            raise BadArgument(
-                "must have a time zone", argument="time", suggestions=("datetime.now(UTC) + timedelta(hours=8)",)
-            )
-        return time.timestamp()
-    if not _is_number(time):
-        raise BadArgument(f"must be seconds since 1970 or a datetime, not {time!r}", argument="time")
-    return float(time)
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from muster.domain.errors import BadArgument
+from muster.engine.base.arguments import require_count
 from muster.engine.base.clock import Activity
 
 T = TypeVar("T")
@@ -136,8 +137,7 @@ def returning_failures(
 
 def require_limit(limit: int) -> int:
     """Return how many may be at work at a time; raises BadArgument for a number of nothing."""
-    if isinstance(limit, bool) or limit < 1:
-        raise BadArgument(f"must be 1 or more, not {limit!r}", argument="limit")
+    require_count("limit", limit, 1)
     return limit
 
 

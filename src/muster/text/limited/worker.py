@@ -11,13 +11,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.text.limited.allowance import ENDLESS_SCHEMA
 from muster.text.limited.pattern_library import compile_pattern, is_found, load_patterns
 from muster.text.limited.schema_loading import schema_library
+
+if TYPE_CHECKING:  # it is waited for
+    from muster.domain.canonical import Json
 
 MOST_MEMORY = 1 << 30  # bytes of addresses
 LARGE = 256 * 1024  # kilobytes that were once in use, after which another process is started in its place
@@ -41,7 +43,7 @@ def main() -> None:
             return
 
 
-def _evaluation(request: Mapping[str, Any]) -> Callable[[], Mapping[str, Json]]:
+def _evaluation(request: Mapping[str, Any]) -> Callable[[], "Mapping[str, Json]"]:
     """Return what a line asks for; the library that does it is loaded, which counts for no evaluation."""
     if "pattern" in request:
         load_patterns()
@@ -54,7 +56,7 @@ def _evaluation(request: Mapping[str, Any]) -> Callable[[], Mapping[str, Json]]:
     return lambda: {"wrong": library.schema_flaw_of(schema)}
 
 
-def _answer(evaluate: Callable[[], Mapping[str, Json]]) -> Mapping[str, Json]:
+def _answer(evaluate: Callable[[], "Mapping[str, Json]"]) -> "Mapping[str, Json]":
     try:
         return evaluate()
     except TimeoutError:
