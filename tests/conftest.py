@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests import forkserver
 from tests.postgres import new_database, postgres_server, url_of
+from tests.variants import mark_others
 from tests.workers import run_in_workers
 
 # How long an example takes says something about the machine, not about what is tested.
@@ -28,6 +29,9 @@ gc.set_threshold(50_000, 20, 20)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+PARSING = tuple(
+    f"tests/{name}.py" for name in ("test_rooms", "test_names", "test_kinds", "test_near_duplicates", "store/test_base")
+)
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -63,9 +67,13 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()  # nor is it looked through whenever a test makes garbage
 
 
+@pytest.hookimpl(tryfirst=True)  # before those without a mark are chosen
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the one PostgreSQL."""
+    """Mark what uses the one PostgreSQL, and the variants of costly tests that do not run every time."""
+    mark_others(items)
     for item in items:
+        if item.nodeid.startswith(PARSING):
+            item.add_marker(pytest.mark.source)
         if "postgres" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
 

@@ -18,6 +18,7 @@ from muster.domain.order import REMOTE, Door, order_fields
 from muster.engine.workload import REGISTRY
 
 from .app.test_verdicts import run_of
+from .test_rooms import trees
 
 SOURCE = Path(muster.__file__).parent
 FEATURES = {"suites", "verify", "pool", "councils", "battles", "sim", "testing"}
@@ -109,10 +110,8 @@ def aliases(tree: ast.Module) -> set[str]:
 
 def comparisons() -> Iterator[tuple[str, str]]:
     """Yield the file and text of each comparison outside of features: in Python and in the queries of the store."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE).as_posix()
+    for name, tree in trees().items():
         if name.split("/")[0] not in FEATURES:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
             constants = aliases(tree)
             found = (ast.unparse(node) for node in ast.walk(tree) if is_comparison(node, constants))
             yield from ((name, text) for text in found if not _means_something_else(name, text))

@@ -93,7 +93,6 @@ def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> N
 
 def test_the_reference_has_the_signatures_that_the_code_has() -> None:
     page = (ROOT / "docs" / "PYTHON_REFERENCE.md").read_text(encoding="utf-8")
-    assert made_reference(page) == page
     assert made_reference(page.replace("seconds: float", "minutes: float")) == page
     for line in ("async def sleep(key: str, seconds: float) -> None", "is_resumed: bool", "async def result() -> "):
         assert f"\n{line}" in page

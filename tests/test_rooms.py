@@ -75,11 +75,18 @@ OPTIONAL = {
 @cache  # every worker collects this file, and only some run what is in it
 def modules() -> Mapping[str, ast.Module]:
     found = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
+    for file, tree in trees().items():
+        parts = Path(file).with_suffix("").parts
         name = ".".join(part for part in parts if part != "__init__" or len(parts) == 1)
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+        found[name] = tree
     return found
+
+
+@cache
+def trees() -> Mapping[str, ast.Module]:
+    """Return the files of the source as they are parsed, by their paths; the tests that ask share a worker."""
+    files = sorted(SOURCE.rglob("*.py"))
+    return {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
 
 
 @cache

@@ -3,7 +3,8 @@
     pytest --workers 6
 
 Every worker is given a few tests at a time, of one file as long as it has more. Those with the marker `page` all run in
-the first worker, which starts one browser for them, those with `postgres` in the second, with one server. A worker that
+the first worker, which starts one browser for them, those with `postgres` in the second, with one server, those with
+`source` in the third, which parses the source once. A worker that
 dies fails its test, and another takes its place; a test that no worker has reported fails.
 """
 
@@ -23,7 +24,11 @@ from typing import Any
 import pytest
 from _pytest.config import create_terminal_writer
 
-LANES = ("page", "postgres")  # markers of tests that share something that is slow to start, by the number of a worker
+LANES = (
+    "page",
+    "postgres",
+    "source",
+)  # markers of tests that share something that is slow to start, by the number of a worker
 MOST_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
 END_SECONDS = 20.0  # for a worker that is told to end
 # Begun first, for the same reason; the files beside this one are of that kind too.

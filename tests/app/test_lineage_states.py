@@ -302,5 +302,5 @@ def test_a_lineage_has_one_end_whoever_resumes_cancels_forks_and_deletes_its_run
 @pytest.mark.timeout(900)
 def test_many_lineages_have_one_end_each() -> None:
     run_state_machine_as_test(
-        LineageStates, settings=settings(BRIEF, max_examples=100, stateful_step_count=40, derandomize=False)
+        LineageStates, settings=settings(BRIEF, max_examples=60, stateful_step_count=40, derandomize=False)
     )

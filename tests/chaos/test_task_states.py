@@ -6,7 +6,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.pool.test_states import TaskStates
 
-MANY = settings(max_examples=150, stateful_step_count=40, deadline=None)
+MANY = settings(max_examples=80, stateful_step_count=40, deadline=None)
 
 
 @pytest.mark.chaos

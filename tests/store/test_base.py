@@ -4,13 +4,10 @@ import ast
 import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
-import muster
 from muster.store import base
-
-SOURCE = Path(muster.__file__).parent
+from tests.test_rooms import trees
 
 # These read nothing: a check of arguments, and a word to the writer.
 AT_ONCE = {"RunOffers.watch", "BatchTable.check", "Maintenance.give_up", "Maintenance.hide", "StoreTime.now"}
@@ -40,8 +37,8 @@ def annotations(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def names_in_annotations() -> set[str]:
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py"))
-    return {word for tree in trees for each in annotations(tree) for word in re.findall(r"\w+", ast.unparse(each))}
+    parsed = trees().values()
+    return {word for tree in parsed for each in annotations(tree) for word in re.findall(r"\w+", ast.unparse(each))}
 
 
 def test_each_protocol_is_named_in_an_annotation() -> None:

@@ -259,7 +259,7 @@ PAYLOADS = st.fixed_dictionaries({"thought_process": TEXTS, "content": TEXTS}, o
 DRAFTS = st.sampled_from(["", OTHER + "\n"])
 
 
-@settings(max_examples=300)
+@settings(max_examples=70)
 @given(
     before=LINES,
     draft=DRAFTS,

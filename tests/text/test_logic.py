@@ -53,7 +53,7 @@ comparisons = st.builds(comparison, st.sampled_from(sorted(VALUES)), st.sampled_
 clauses: "st.SearchStrategy[Clause]" = st.recursive(comparisons, joined, max_leaves=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(clauses)
 def test_both_languages_read_the_truth_of_what_is_written(clause: Clause) -> None:
     _, text, truth = clause

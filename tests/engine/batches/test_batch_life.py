@@ -110,7 +110,7 @@ def test_the_life_of_a_batch_at_length() -> None:
     run_state_machine_as_test(
         BatchLife,
         settings=settings(
-            max_examples=400, stateful_step_count=50, deadline=None, suppress_health_check=HEALTH, database=None
+            max_examples=80, stateful_step_count=50, deadline=None, suppress_health_check=HEALTH, database=None
         ),
     )
 

@@ -66,6 +66,6 @@ def test_epochs_that_differ_are_flaky_or_the_worst(statuses: list[Status], expec
 
 
 @given(st.lists(st.sampled_from(list(Status)), max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_case_passed_only_when_every_epoch_did(statuses: list[Status]) -> None:
     assert (settle(statuses) is Status.PASSED) == (bool(statuses) and set(statuses) == {Status.PASSED})

@@ -260,7 +260,7 @@ def test_json_is_read_as_json(tmp_path_factory: pytest.TempPathFactory, found: o
 
 
 @given(st.text("ab:-[]{}&*!|>'\"#%@`?,<~ \n\t1.\x85", max_size=40))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = YamlFile(write(tmp_path_factory.getbasetemp(), text))
     with suppress(Unreadable):
@@ -380,7 +380,7 @@ LINES = (
 @given(
     st.lists(st.sampled_from(LINES), max_size=8), st.sampled_from(["\n", "\r\n", "\r", "\x85", "\u2028"]), st.booleans()
 )
-@settings(max_examples=400)
+@settings(max_examples=80)
 def test_reading_once_gives_the_same_as_parsing_first(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, marked: bool
 ) -> None:

@@ -50,7 +50,7 @@ def all_lines(sources: Sequence[Source]) -> dict[tuple[str, int], str]:
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r") | st.just("\n"), max_size=400)
 
 
-@settings(max_examples=120)
+@settings(max_examples=70)
 @given(st.lists(TEXTS, max_size=5), st.integers(1900, 2500), st.integers(0, 30))
 def test_every_line_is_shown_under_its_number_and_no_chunk_is_too_large(
     texts: list[str], size: int, overlap: int

@@ -155,7 +155,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     key=st.sampled_from(list(stored(FULL))),
     inner=st.sampled_from(list(stored(FULL)["verifiers"][0])),

@@ -85,7 +85,7 @@ def test_any_other_words_are_a_flaw(words: str) -> None:
     assert "the text says in words" in speaks_flaw(words, [], "the text")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.builds(str.join, st.sampled_from([" ", ""]), WORDS) | st.text(max_size=20))
 def test_no_words_pass_with_a_number_or_with_a_severity_that_is_not_denied(words: str) -> None:
     if not words.strip() or summary_flaw(words, []):
