@@ -25,7 +25,7 @@ ADAPTIVE, BETWEEN_TOOLS, OFF, BUDGET = "adaptive", "between_tools", "off", "budg
 THINKING = (ADAPTIVE, BETWEEN_TOOLS, OFF)  # beside a number of tokens, which is a budget
 MIN_THINKING = 1024  # tokens of a budget
 UP_TO_HIGH = ("low", "medium", "high")  # where models that can be told not to think all the time still listen
-EFFORT, THINKS, EXTRA = "effort", "thinking", "extra"  # the names of the settings
+EFFORT, THINKS, SHOWS, EXTRA = "effort", "thinking", "thinking_display", "extra"  # the names of the settings
 EFFORT_MARK = "+"
 # Tokens that thinking may take beside the answer, by effort. They are a bound, and reserved as such; few answers need
 # as many.

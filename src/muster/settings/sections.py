@@ -110,6 +110,7 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     extra: JsonObject = field(default_factory=dict)  # what else the body of a request says
     effort: Effort | None = None  # how much it thinks; none: as the provider decides
     thinking: Literal["adaptive", "between_tools", "off"] | ThinkingBudget | None = None
+    thinking_display: Literal["summarized", "omitted"] | None = None  # none: as the provider decides
     capabilities: CapabilitiesSection | None = None
 
     @property

@@ -7,7 +7,7 @@ from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool
 from muster.domain.canonical import Json
-from muster.domain.effort import EFFORT, OFF, THINKS, extra_fields
+from muster.domain.effort import EFFORT, OFF, SHOWS, THINKS, extra_fields
 from muster.domain.price import ServiceTier
 
 # How a request asks for a tier of service; others are not offered.
@@ -64,6 +64,8 @@ def _set_thinking(body: dict[str, Any], settings: Mapping[str, Json]) -> None:
         body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
     elif thinking is not None:
         body["thinking"] = {"type": "disabled" if thinking == OFF else thinking}
+    if settings.get(SHOWS) is not None and "thinking" in body:
+        body["thinking"]["display"] = settings[SHOWS]
     body.update(extra_fields(settings))
 
 

@@ -11,7 +11,7 @@ from muster.app.agent_kinds.providers import PROVIDERS
 from muster.domain.agent import Pace, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
-from muster.domain.effort import EFFORT, EXTRA, NO_TRAITS, THINKS, ModelCapabilities
+from muster.domain.effort import EFFORT, EXTRA, NO_TRAITS, SHOWS, THINKS, ModelCapabilities
 from muster.domain.errors import BadConfiguration
 from muster.settings.sections import (
     AgentSection,
@@ -35,7 +35,7 @@ _SETTABLE = {
     ),
 }
 # What a call may set of a model, by the API that it is asked through.
-MODEL_SETTINGS = {"anthropic": frozenset({EFFORT, THINKS}), "openai": frozenset({EFFORT})}
+MODEL_SETTINGS = {"anthropic": frozenset({EFFORT, THINKS, SHOWS}), "openai": frozenset({EFFORT})}
 _AT_ONCE = {"program": 16, "cli": 8, "claude-code": 4}  # processes, and a large one each for the last
 
 
@@ -83,7 +83,12 @@ def _settings(section: AnsweringSection) -> Mapping[str, Json] | None:
     """Return what the section of a model says of its thinking."""
     if not isinstance(section, ModelSection):
         return None
-    said: dict[str, Json] = {EFFORT: section.effort, THINKS: section.thinking, EXTRA: section.extra or None}
+    said: dict[str, Json] = {
+        EFFORT: section.effort,
+        THINKS: section.thinking,
+        SHOWS: section.thinking_display,
+        EXTRA: section.extra or None,
+    }
     return {name: value for name, value in said.items() if value is not None} or None
 
 

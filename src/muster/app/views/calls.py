@@ -263,6 +263,9 @@ def reply_view(reply: Reply, *, thinking: bool = False) -> ReplyView:
     )
 
 
+NO_THINKING = "nothing that its provider shows (thinking_display in muster.toml asks for it)"
+
+
 def thought_of(reply: Reply) -> str:
     """Return what a model said that it thought; many say how much only."""
     return redact(reply.content.thinking).text if reply.content is not None else ""

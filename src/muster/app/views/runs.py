@@ -300,10 +300,10 @@ def _uncertain_view(attempt: Attempt) -> UncertainAttemptView:
     return UncertainAttemptView(key=attempt.key, attempt=attempt.n, cost_usd=to_usd(attempt.cost), error=attempt.error)
 
 
-def ask_view(asked: AskOutcome, reply: Reply) -> AskView:
+def ask_view(asked: AskOutcome, reply: Reply, *, thinking: bool = False) -> AskView:
     """Return the reply to a question, with what it cost."""
     return AskView(
-        **asdict(reply_view(reply)),
+        **asdict(reply_view(reply, thinking=thinking)),
         **asdict(run_batches_view(asked.batches)),
         run=asked.run.id,
         state=asked.run.state,

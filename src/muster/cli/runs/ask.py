@@ -11,7 +11,8 @@ from muster.app.kinds import QUESTION
 from muster.app.kinds.question_order import QuestionOrder
 from muster.app.questions.ask import AskOutcome, Question, question_of
 from muster.app.runs.handle import RunHandle
-from muster.app.views.runs import ask_view
+from muster.app.views.calls import NO_THINKING, thought_of
+from muster.app.views.runs import AskView, ask_view
 from muster.cli.drive import drive
 from muster.cli.options import filled, require_sendable
 from muster.cli.outcome import leave
@@ -45,18 +46,21 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
         return await carry_out(muster, asked, display(common, stays=False) if batch else SilentDisplay())
 
     found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
-    return conclude(common, found, printed=asked.question.stream)
+    return conclude(common, found, printed=asked.question.stream, thinking=arguments.show_thinking)
 
 
-def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:
+def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool, thinking: bool = False) -> int:
     """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
         return leave(common, found.run, found.batches, found.workers, found.questions)
     if common.json:
-        return _answer_json(common, found, found.reply)
+        return _answer_json(common, ask_view(found, found.reply, thinking=thinking), found)
     if not printed:
         text = found.reply.text
         write_to(sys.stdout, text if text.endswith("\n") else text + "\n")
+    if thinking:
+        for line in clean(thought_of(found.reply) or NO_THINKING).splitlines():
+            warn(f"thought: {line}")
     if found.flaw is not None:
         warn(f"warning: {found.flaw}")
     if not common.quiet:
@@ -67,8 +71,7 @@ def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:
     return 0 if found.flaw is None else 1
 
 
-def _answer_json(common: CommonOptions, found: AskOutcome, reply: Reply) -> int:
-    data = ask_view(found, reply)
+def _answer_json(common: CommonOptions, data: AskView, found: AskOutcome) -> int:
     if found.error is not None:
         return fail_with(common, found.error, 1, data)
     answer(common, data, lambda console: None)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from muster.app.kinds import word_of
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
-from muster.app.views.calls import thought_of
+from muster.app.views.calls import NO_THINKING, thought_of
 from muster.app.views.verdicts import Tone, verdict_of
 from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.terminal.batches import calls, standing
@@ -261,9 +261,6 @@ def attempts_table(attempts: Sequence[AttemptRow]) -> Table:
 
 
 LONGEST_RESULT = 200  # characters
-
-
-NO_THINKING = "nothing that its provider shows"
 
 
 def print_call(console: "Console", details: CallDetails, *, thinking: bool = False) -> None:

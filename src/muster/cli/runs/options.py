@@ -26,6 +26,9 @@ class AskArguments:
     """What `muster ask` takes."""
 
     order: Annotated[QuestionOrder, Bundle(QuestionOrder)]
+    show_thinking: Annotated[
+        bool, Option("--show-thinking", help="Also show what the model says that it thought, on standard error.")
+    ] = False
     detach: DetachOption = False
     allow_unpriced: RunUnpricedOption = False
     patience: PatienceOptions
