@@ -51,6 +51,30 @@ MOST = {
 }
 
 
+# Not at all: others show the same with less work, or they simulate what changes with the statistics alone.
+SELDOM = (
+    "tests/cli/test_full_disk.py::test_answers_wait_for_room_on_a_full_disk_and_none_is_paid_twice",
+    "tests/cli/test_read_only.py::test_a_read_only_store_is_listed_and_reported",
+    "tests/statistics/test_paired_tests.py::test_where_cases_only_regress_the_limit_is_the_exact_one",
+    "tests/statistics/test_sample_size.py::test_where_cases_themselves_differ_no_number_of_epochs_is_promised",
+    "tests/councils/test_anonymity.py::test_a_fair_evaluator_is_seldom_reported",
+    "tests/councils/test_misbehaviour.py::test_an_evaluator_that_favours_the_first_place_is_reported",
+    "tests/suites/compare/test_notice.py::test_with_one_test_the_power_at_fifty_cases_is_higher",
+    "tests/suites/test_figures.py::test_wilson_is_what_scipy_says",
+    "tests/cli/test_demo.py::test_a_signal_ends_it_with_4_and_leaves_nothing",
+    "tests/cli/test_demo.py::test_its_numbers_fit_together_and_its_suite_can_be_run_again",
+    "tests/api/test_hostile_schemas.py::test_a_dialect_inside_of_a_schema_keeps_nobody_waiting",
+    "tests/api/test_hostile_schemas.py::test_a_pattern_of_properties_keeps_nobody_waiting",
+    "tests/battles/test_workload.py::test_large_validators_are_checked_while_everything_else_goes_on",
+    "tests/engine/batches/test_lockstep.py::test_ten_live_runs_beside_them_neither_delay_batches_nor_are_delayed",
+    "tests/councils/test_mixed.py::test_ten_councils_at_once_need_two_batches_for_each_round_and_provider",
+    "tests/verify/test_crowd.py",
+    "tests/mcp/test_sizes.py::test_all_calls_and_events_of_a_large_run_are_listed_once",
+    "tests/git/test_worktrees.py::test_sixteen_trees_at_once_from_four_processes",
+    "tests/text/test_json_schema.py::test_many_objects_of_many_kinds_fit",
+)
+
+
 def first_of(values: Iterable[Any], count: int = 1, *, several: bool = False) -> list[Any]:
     """Return the values for a parametrized test, of which all but the first ones are left to `make chaos`.
 
@@ -67,6 +91,8 @@ def mark_others(items: Sequence[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
     for item in items:
         test, _, variant = item.nodeid.partition("[")
+        if test.startswith(SELDOM):
+            item.add_marker(pytest.mark.chaos)
         if not variant:
             continue
         most = MOST.get(test, MOST.get(test.partition("::")[0]))
