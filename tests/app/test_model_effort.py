@@ -1,5 +1,6 @@
 """An effort for a whole run, a case or a member: every model that is asked is named with it, unless it has its own."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,27 @@ async def test_one_suite_compares_efforts(tmp_path: Path, agents: dict[str, Any]
     quick = {agent for key, agent in asked if "/quick/" in key}
     assert usual == {"gpt+high", "gpt+low"}
     assert quick == {"gpt+minimal", "gpt+low"}
+
+
+async def test_one_table_compares_three_efforts_of_two_models(tmp_path: Path, agents: dict[str, Any]) -> None:
+    tmp_path.joinpath("skill").mkdir()
+    tmp_path.joinpath("skill/suite.yaml").write_text(SUITE.replace("    model_effort: minimal\n", ""))
+    agents["other"] = {**agents["gpt"], "model": "gpt-5"}
+    names = [f"{agent}+{effort}" for agent in ("gpt", "other") for effort in ("low", "medium", "high")]
+    async with muster.open(tmp_path, agents=agents) as m:
+        run = await (await m.start("suite", {"path": str(tmp_path / "skill"), "agents": names})).wait()
+        report = await m.report(run.id)
+        table = await report.text("markdown")
+        told = json.loads(await report.text("json"))["subjects"]
+        calls = [call for call in await m.runs.calls(run.id) if call.reply is not None]
+    assert "| Subject | Passed | 95% interval | Score | p50 | p95 | Thinking | Cost |" in table
+    thought = {one["subject"]: one["thinking_tokens"] for one in told}
+    assert thought == {
+        name: sum(call.reply.usage.thinking for call in calls if call.reply and call.agent == name) for name in names
+    }
+    for agent in ("gpt", "other"):
+        assert 0 < thought[f"{agent}+low"] < thought[f"{agent}+medium"] < thought[f"{agent}+high"]
+    assert all(f"| {number:,} |" in table for number in thought.values())
 
 
 async def test_what_is_ordered_of_each_kind_is_asked_with_the_effort(tmp_path: Path, agents: dict[str, Any]) -> None:

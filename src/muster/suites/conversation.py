@@ -28,6 +28,7 @@ class Conversation:
     cost: Microdollars = NOTHING
     input_tokens: int = 0
     output_tokens: int = 0
+    thinking_tokens: int = 0
     model: str = ""
     quality: Quality = Quality.GOOD
 
@@ -37,6 +38,7 @@ class Conversation:
         self.cost = Microdollars(self.cost + reply.cost)
         self.input_tokens += reply.usage.all_input
         self.output_tokens += reply.usage.output
+        self.thinking_tokens += reply.usage.thinking
         self.model = reply.model or self.model
         if self.quality is Quality.GOOD:  # a bad one is not made good by what is said after it
             self.quality = quality
@@ -53,6 +55,7 @@ class Conversation:
             cost=self.cost,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
+            thinking_tokens=self.thinking_tokens,
             model=self.model,
             keys=self.keys,
         )

@@ -71,6 +71,7 @@ class SubjectStats:
     judge_cost_per_case: float | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    thinking_tokens: int = 0  # of these
     # Of samples of a judge, or of members of a council, on passing: the mean over the answers that have several.
     agreement: float | None = None
     agreements: int = 0  # how many answers that are
@@ -112,7 +113,9 @@ class SubjectTally:
         self._seconds = array("d")
         self._agreements, self._spreads = array("d"), array("d")
         self._error_ss, self._error_df = 0.0, 0
-        self._not_judged = self._cost = self._judge_cost = self._input = self._output = self._unjudged = 0
+        self._not_judged = self._cost = self._judge_cost = self._input = self._output = self._thinking = (
+            self._unjudged
+        ) = 0
 
     def add(self, result: CaseResult) -> None:
         """Add one epoch of one case."""
@@ -141,6 +144,7 @@ class SubjectTally:
         self._not_judged += result.cost
         self._input += result.input_tokens
         self._output += result.output_tokens
+        self._thinking += result.thinking_tokens
 
     def stats(self, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0) -> SubjectStats:
         """Return the figures of all that was added so far."""
@@ -170,6 +174,7 @@ class SubjectTally:
             judge_cost_per_case=self._judge_cost / run if run else None,
             input_tokens=self._input,
             output_tokens=self._output,
+            thinking_tokens=self._thinking,
             agreement=fsum(self._agreements) / len(self._agreements) if self._agreements else None,
             agreements=len(self._agreements),
             spread=fsum(self._spreads) / len(self._spreads) if self._spreads else None,
@@ -188,6 +193,7 @@ class SubjectTally:
         self._judge_cost += result.judge_cost
         self._input += result.input_tokens
         self._output += result.output_tokens
+        self._thinking += result.thinking_tokens
 
     def _add_samples(self, place: int, samples: list[float]) -> None:
         of, n = self._of, len(samples)

@@ -30,7 +30,7 @@ LONGEST_REASON = 400
 WIDE, WIDER, WIDEST = 100, 120, 140  # columns; below, some figures are left out
 BAR = 16
 SUBJECT = "subject"
-LEAST_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "score", "95% interval", "cost")
+LEAST_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "thinking", "score", "95% interval", "cost")
 OVERLAP = "intervals overlap"
 CLOSER = "see muster compare RUN:A RUN:B"
 
@@ -138,6 +138,11 @@ def _columns(report: SuiteReport, width: int) -> list[Column]:
     columns += [
         Column("p50", [Text(seconds_of(one.p50)) for one in found]),
         Column("p95", [Text(seconds_of(one.p95)) for one in found]),
+        *(
+            [Column("thinking", [Text(f"{one.thinking:,}") for one in found])]
+            if any(one.thinking for one in found)
+            else []
+        ),
         Column("cost", [Text(usd(one.cost)) for one in found]),
     ]
     return [

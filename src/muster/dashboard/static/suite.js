@@ -52,14 +52,16 @@ function Outcome({ report, going, agreement }) {
   <//>`;
 }
 
-const SUBJECT_COLUMNS = [["Subject"], ["Pass rate", "number"], ["95% interval"], ...["Score", "p50", "p95", "Cost"].map((name) => [name, "number"])];
+const subjectColumns = (thinks) =>
+  [["Subject"], ["Pass rate", "number"], ["95% interval"], ...["Score", "p50", "p95", ...(thinks ? ["Thinking"] : []), "Cost"].map((name) => [name, "number"])];
 
 function Subjects({ run, subjects }) {
   const two = subjects.length > 1 && new URLSearchParams({ a: run.id, of_a: subjects[1].subject, b: run.id, of_b: subjects[0].subject });
-  return html`<div class="between"><h2>Subjects</h2>${two && html`<a class="plain small" href=${`#/compare?${two}`}>Compare two of them</a>`}</div><${Table} label="Subjects" columns=${SUBJECT_COLUMNS} rows=${subjects.map((one) => [
+  const thinks = subjects.some((one) => (one.thinking_tokens ?? 0) > 0);
+  return html`<div class="between"><h2>Subjects</h2>${two && html`<a class="plain small" href=${`#/compare?${two}`}>Compare two of them</a>`}</div><${Table} label="Subjects" columns=${subjectColumns(thinks)} rows=${subjects.map((one) => [
     html`${one.rank !== null && subjects.length > 1 ? html`<span class="soft">${one.rank}. </span>` : ""}${one.subject}${one.told_apart === false ? html` <span class="soft small">its interval overlaps the one above</span>` : ""}`,
     html`<strong>${percent(one.pass_rate)}</strong>`, html`<${IntervalLine} share=${one.pass_rate} interval=${one.pass_interval} label="pass rate" />`,
-    score(one.mean_score), duration(one.seconds?.p50), duration(one.seconds?.p95), usd(one.cost_usd + one.judge_cost_usd),
+    score(one.mean_score), duration(one.seconds?.p50), duration(one.seconds?.p95), ...(thinks ? [number(one.thinking_tokens ?? 0)] : []), usd(one.cost_usd + one.judge_cost_usd),
   ])} />`;
 }
 

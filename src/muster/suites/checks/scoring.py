@@ -219,6 +219,7 @@ def _result(
         judge_cost=Microdollars(sum([one.cost for one in judgements])) if judgements else NOTHING,
         input_tokens=observation.input_tokens,
         output_tokens=observation.output_tokens,
+        thinking_tokens=observation.thinking_tokens,
         model=observation.model,
         tools=tuple([call.name for call in observation.tool_calls]) if observation.tool_calls else (),
         keys=observation.keys,

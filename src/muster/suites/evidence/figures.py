@@ -29,6 +29,9 @@ class SubjectTallies:
     def json(self) -> Mapping[str, Json]:
         """Return the figures as they stand in an archive."""
         stats = {label: typed.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
+        for one in stats.values():
+            if not one["thinking_tokens"]:
+                del one["thinking_tokens"]  # as in archives of before it was counted
         return {"subjects": stats, "statuses": dict(self.statuses)}
 
 

@@ -47,6 +47,8 @@ def observe(case: Case, calls: Sequence[Call], result: CaseResult, rules: Scorin
         cost=Microdollars(sum(reply.cost for reply in replies)),
         input_tokens=sum(reply.usage.all_input for reply in replies),
         output_tokens=sum(reply.usage.output for reply in replies),
+        # Results of older archives have no such figure.
+        thinking_tokens=sum(reply.usage.thinking for reply in replies) if result.thinking_tokens else 0,
         model=next((reply.model for reply in reversed(replies) if reply.model), ""),
         keys=result.keys,
     )

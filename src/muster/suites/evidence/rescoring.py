@@ -304,7 +304,8 @@ def _figure_flaw(was: CaseResult, now: CaseResult, names: Iterable[str]) -> str:
     return "" if wrong is None else f"its {wrong[0]} is {wrong[1]}, and its calls give {wrong[2]}"
 
 
-_SPENT = ("cost", "input_tokens", "output_tokens", "seconds", "judge_cost")  # the last: only of a council that is read
+# The last: only of a council that is read.
+_SPENT = ("cost", "input_tokens", "output_tokens", "thinking_tokens", "seconds", "judge_cost")
 _SEEN = ("model", "tools", "quality", "golden", "threshold", "evaluators", "checks", "items")
 _PARTS: Mapping[str, tuple[str, ...]] = {  # what is compared of these: not the words that explain it
     "checks": ("name", "passed", "broken"),

@@ -108,6 +108,7 @@ def _not_judged(case: Case, subject: str, epoch: int, seen: Observation) -> Case
         cost=seen.cost,
         input_tokens=seen.input_tokens,
         output_tokens=seen.output_tokens,
+        thinking_tokens=seen.thinking_tokens,
         model=seen.model,
         keys=seen.keys,
     )

@@ -24,6 +24,7 @@ class Figures:
     score_high: float | None
     p50: float | None
     p95: float | None
+    thinking: int  # tokens
     cost: Microdollars  # with the judge's
     cost_per_case: float | None  # microdollars
 
@@ -52,6 +53,7 @@ def figures(line: SubjectLine) -> Figures:
         score_high=None if scoring is None else scoring.high,
         p50=None if latency is None else latency.p50,
         p95=None if latency is None else latency.p95,
+        thinking=stats.thinking_tokens,
         cost=Microdollars(stats.cost + stats.judge_cost),
         cost_per_case=None if stats.cost_per_case is None else stats.cost_per_case + (stats.judge_cost_per_case or 0.0),
     )

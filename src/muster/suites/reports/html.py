@@ -136,6 +136,7 @@ def head_json(report: SuiteReport) -> JsonObject:
         "warnings": list(report.warnings),
         "counts": {str(status): number for status, number in report.counts.items()},
         "subjects": [_subject(line) for line in report.subjects],
+        "thinks": any(line.stats.thinking_tokens for line in report.subjects),
         "latency_axis": {"least": LEAST_SECONDS, "most": MOST_SECONDS, "ticks": TICKS[::2]},
         "footer": f"Made by muster {__version__} from the stored run {report.run.id}.",
     }

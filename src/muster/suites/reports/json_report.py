@@ -99,6 +99,7 @@ class SuiteSubjectView(View, kw_only=True):
     cost_per_case_usd: float | None
     input_tokens: int
     output_tokens: int
+    thinking_tokens: int | UnsetType = UNSET  # of these, where any are
     judge_agreement: float | None
     judge_spread: float | UnsetType = UNSET
     unjudged_items: int
@@ -174,7 +175,7 @@ class JudgementView(View):
     members: Sequence[MemberVerdict] | UnsetType = UNSET
 
 
-class EpochView(View):
+class EpochView(View, kw_only=True):
     """One epoch of a case with its last answer, and everything that was found and said."""
 
     epoch: int
@@ -187,6 +188,7 @@ class EpochView(View):
     judge_cost_usd: float
     input_tokens: int
     output_tokens: int
+    thinking_tokens: int | UnsetType = UNSET
     model: str | None
     golden: float | None
     tools: Sequence[str]
@@ -300,6 +302,7 @@ def suite_subject_view(line: SubjectLine) -> SuiteSubjectView:
         cost_per_case_usd=None if stats.cost_per_case is None else stats.cost_per_case / 1_000_000,
         input_tokens=stats.input_tokens,
         output_tokens=stats.output_tokens,
+        thinking_tokens=stats.thinking_tokens or UNSET,
         judge_agreement=stats.agreement,
         judge_spread=UNSET if stats.spread is None else stats.spread,
         unjudged_items=stats.unjudged_items,
@@ -346,6 +349,7 @@ def epoch_view(result: CaseResult, answer: str) -> EpochView:
         judge_cost_usd=to_usd(result.judge_cost),
         input_tokens=result.input_tokens,
         output_tokens=result.output_tokens,
+        thinking_tokens=result.thinking_tokens or UNSET,
         model=result.model or None,
         golden=result.golden,
         tools=result.tools,

@@ -69,12 +69,13 @@ def _head(report: SuiteReport) -> Iterator[str]:
     run = report.run
     yield f"## {_sign(report)} {inline(run.title)}\n"
     yield f"**{_safe_verdict(report)}**\n"
-    yield "| Subject | Passed | 95% interval | Score | p50 | p95 | Cost |"
-    yield "|---|---:|---|---:|---:|---:|---:|"
+    thinks = any(line.stats.thinking_tokens for line in report.subjects)
+    yield f"| Subject | Passed | 95% interval | Score | p50 | p95 |{' Thinking |' if thinks else ''} Cost |"
+    yield f"|---|---:|---|---:|---:|---:|---:|{'---:|' if thinks else ''}"
     for line in report.subjects[:MOST_SUBJECTS]:
-        yield _subject(line)
+        yield _subject(line, thinks)
     if len(report.subjects) > MOST_SUBJECTS:
-        yield f"| … and {len(report.subjects) - MOST_SUBJECTS:,} more | | | | | | |"
+        yield f"| … and {len(report.subjects) - MOST_SUBJECTS:,} more | | | | | | |{' |' if thinks else ''}"
     yield ""
     for line in report.subjects[:MOST_SUBJECTS]:
         if words := steadiness(line.stats):
@@ -106,7 +107,7 @@ def _facts(report: SuiteReport) -> Iterator[str]:
         yield f"{show_usd(run.saved)} saved by batches"
 
 
-def _subject(line: SubjectLine) -> str:
+def _subject(line: SubjectLine, thinks: bool) -> str:
     found = figures(line)
     place = f"{line.rank}. " if line.rank is not None else ""
     cells = [
@@ -116,6 +117,7 @@ def _subject(line: SubjectLine) -> str:
         score_of(found.score),
         seconds_of(found.p50),
         seconds_of(found.p95),
+        *([f"{found.thinking:,}"] if thinks else []),
         show_usd(found.cost),
     ]
     return f"| {' | '.join(cells)} |"

@@ -26,6 +26,7 @@ class Observation:
     cost: Microdollars = NOTHING
     input_tokens: int = 0
     output_tokens: int = 0
+    thinking_tokens: int = 0  # of these
     model: str = ""
     keys: tuple[str, ...] = ()  # of its calls in the journal, in order
 
@@ -125,6 +126,7 @@ class CaseResult:
     judge_cost: Microdollars = NOTHING
     input_tokens: int = 0
     output_tokens: int = 0
+    thinking_tokens: int = 0  # of these
     model: str = ""
     tools: tuple[str, ...] = ()  # names of the tools that were called, in order
     keys: tuple[str, ...] = ()  # of the agent's calls in the journal

@@ -32,7 +32,7 @@ function interval(share, low, high, words) {
 
 function drawSubjects() {
   const heads = [["", "place"], ["Subject", ""], ["Passed", ""], ["Interval", "wide"], ["Score", "number"], ["p50", "number wide"],
-    ["p95", "number wide"], ["Per case", "number wide"], ["Cost", "number"]];
+    ["p95", "number wide"], ...(data.thinks ? [["Thinking", "number wide"]] : []), ["Per case", "number wide"], ["Cost", "number"]];
   if (data.subjects.length < 2) heads.shift();
   const head = make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind, scope: "col", text })));
   const body = make("tbody");
@@ -56,7 +56,7 @@ function subjectRow(subject) {
       make("div", { class: "soft small thin", text: range })),
     make("td", { class: "wide" }, interval(subject.rate, subject.low, subject.high, words), make("div", { class: "soft small", text: range })),
     make("td", { class: "number" }, make("div", { text: score(subject.score) }), make("div", { class: "soft small", text: spread })),
-    make("td", { class: "number wide", text: time(subject.p50) }), make("td", { class: "number wide", text: time(subject.p95) }),
+    make("td", { class: "number wide", text: time(subject.p50) }), make("td", { class: "number wide", text: time(subject.p95) }), ...(data.thinks ? [make("td", { class: "number wide", text: number(subject.thinking) })] : []),
     make("td", { class: "number wide", text: money(subject.cost_per_case) }), make("td", { class: "number", text: money(subject.cost) }),
   ];
   if (data.subjects.length > 1) cells.unshift(make("td", { class: "soft number place", text: `${subject.rank}.` }));
