@@ -58,6 +58,10 @@ def test_fails_beside_it():
         time.sleep(0.01)
     assert 1 == 2
 
+@pytest.mark.source
+def test_parses():
+    pass
+
 def test_after_all():
     pass
 """
@@ -66,7 +70,9 @@ def test_after_all():
 def run(folder: Path, *options: str) -> str:
     (folder / "conftest.py").write_text(PLUGIN)
     (folder / "test_things.py").write_text(TESTS)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    page: in a browser\n    postgres: with a server\n")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    page: in a browser\n    postgres: with a server\n    source: parses it\n"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", *options],
         cwd=folder,
@@ -81,7 +87,7 @@ def run(folder: Path, *options: str) -> str:
 
 def test_every_test_is_reported_once_whatever_becomes_of_its_worker(tmp_path: Path) -> None:
     said = run(tmp_path, "-k", "not stays and not beside")
-    assert "4 failed, 65 passed" in said
+    assert "4 failed, 66 passed" in said
     assert "test_exits - its worker ended with 0" in said
     assert "test_is_killed - its worker ended with -9" in said
     assert "test_hangs - Failed: Timeout" in said

@@ -59,8 +59,9 @@ class TestQueue:
 
     def take(self, worker: "Worker", workers: int) -> list[int]:
         """Return the next tests for a worker; none are left when it is empty."""
-        if worker.number < len(LANES) and self._lanes[worker.number]:
-            return _cut(self._lanes[worker.number], MOST_AT_ONCE)
+        for lane in self._lanes[worker.number :: workers]:  # of few workers one has several
+            if lane:
+                return _cut(lane, MOST_AT_ONCE)
         if worker.file not in self._files:
             worker.file = self._next_file()
         if worker.file is None:

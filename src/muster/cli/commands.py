@@ -54,6 +54,10 @@ BATCH = {
     ),
 }
 
+AGENTS = {
+    "models": CommandEntry("List the models that a provider offers, with their prices.", "models:list_models"),
+}
+
 BASELINE = {
     "set": CommandEntry(
         "Name a run as a baseline; a run in a file is imported first.",
@@ -248,6 +252,7 @@ COMMANDS = {
     "ask": CommandEntry(
         "Ask one question and print the answer.", "runs.ask:ask", arguments="runs.options:AskArguments"
     ),
+    "agents": CommandEntry("Show which models can be asked.", commands=AGENTS),
     "answer": CommandEntry("Answer a question that a run has asked a person.", "runs.answer:answer"),
     "init": CommandEntry(
         "Create a folder with a small suite, a chain, a council, or the built-in verification agents.",

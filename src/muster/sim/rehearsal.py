@@ -75,6 +75,15 @@ class Rehearsal:
         except SimRefusal as refused:
             return self.refuse(dialect, refused, number)
 
+    def list_models(self, dialect: WireProtocol, spelled: bytes, request: HttpRequest) -> Playback:
+        """Answer which models there are; asking costs nothing."""
+        self.book.requests += 1
+        try:
+            check_key(request, self.options.key)
+        except SimRefusal as refused:
+            return self.refuse(dialect, refused, next(self.numbers))
+        return at_once(whole_response(200, spelled))
+
     def unknown(self, dialect: WireProtocol, request: HttpRequest) -> Playback:
         """Refuse a path that the provider does not have."""
         self.book.requests += 1

@@ -33,6 +33,7 @@ from muster.sim.options import Options
 from muster.sim.playback import SOON, Part, Playback, at_once
 from muster.sim.protocols.anthropic import Anthropic
 from muster.sim.protocols.ask import WireProtocol
+from muster.sim.protocols.model_list import anthropic_list, openai_list
 from muster.sim.protocols.openai import OpenAI
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.state import load, save
@@ -172,6 +173,8 @@ class Router:
         self._routes: Mapping[tuple[bytes, bytes], Handler] = {
             (b"POST", b"/anthropic/v1/messages"): partial(rehearsal.perform, ANTHROPIC),
             (b"POST", b"/openai/v1/chat/completions"): partial(rehearsal.perform, OPENAI),
+            (b"GET", b"/anthropic/v1/models"): partial(rehearsal.list_models, ANTHROPIC, anthropic_list()),
+            (b"GET", b"/openai/v1/models"): partial(rehearsal.list_models, OPENAI, openai_list()),
             **{(method, path): handler for method, path, handler in served if b"{id}" not in path},
             **Control(rehearsal).routes(),
         }

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from muster import testing as testing
 from muster.agents.base import Agent as Agent
 from muster.agents.base import InteractiveAgent as InteractiveAgent
+from muster.agents.model_list import OfferedModel
 from muster.app.agent_kinds.given import AgentFunction as AgentFunction
 from muster.app.agent_kinds.given import GivenAgent as GivenAgent
 from muster.app.base.costs import Quoting
@@ -1514,6 +1515,9 @@ class Agents:
 
     def has_batches(self, name: str) -> bool:
         """Return whether an agent can be asked in batches; one that answers on this machine cannot."""
+
+    def models(self, provider: str) -> Sequence[OfferedModel]:
+        """Return the models that a provider offers, or the server of a declared model; asking costs nothing."""
 
     def is_person(self, name: str) -> bool:
         """Return whether an agent is a person, who is always asked live and whose answer is waited for."""

@@ -1,17 +1,18 @@
 """Models behind Anthropic's API, live and in batches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from muster.agents.anthropic.batch import AnthropicBatches, encode
-from muster.agents.anthropic.live import AnthropicAgent
+from muster.agents.anthropic.live import VERSION, AnthropicAgent
 from muster.agents.base import Agent, BatchAgent
 from muster.agents.batch_client import quoter
 from muster.agents.faults import fingerprint
 from muster.agents.http.client import BatchHttp, Http
+from muster.agents.http.request import join, lowered
 from muster.app.agent_kinds.providers import ModelEntry
 from muster.domain.call import Request
 
-__all__ = ["encoder_of", "fingerprint", "make_batches", "make_model", "quoter", "scope_of"]
+__all__ = ["encoder_of", "fingerprint", "list_request", "make_batches", "make_model", "quoter", "scope_of"]
 
 
 def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) -> Agent:
@@ -35,6 +36,12 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
 def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
     """Return the function that encodes a request for a batch; its second argument: mark for the cache."""
     return lambda request, cache: encode(request, entry.model, cache=cache)
+
+
+def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
+    """Return the address and the headers with which the models are listed."""
+    headers = {"x-api-key": key, "anthropic-version": VERSION, **lowered(entry.headers)}
+    return join(entry.base_url, "/v1/models"), headers
 
 
 def scope_of(model: str) -> str:

@@ -17,7 +17,8 @@ from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
 from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
-from muster.domain.errors import BadConfiguration, NotFound
+from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
+from muster.domain.flaw import nearest
 from muster.domain.price import ServiceTier
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
@@ -36,6 +37,7 @@ from muster.settings.sections import (
 
 if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp, Http
+    from muster.agents.model_list import OfferedModel
 
 __all__ = ["PROVIDERS", "AgentDirectory", "Agents"]
 
@@ -119,6 +121,26 @@ class AgentDirectory:
                 return None
             self._flex[name] = self._model(entry)
         return self._flex[name]
+
+    async def offered(self, name: str) -> "Sequence[OfferedModel]":
+        """Return the models that a provider offers, or the server of a declared model; raises what it answers."""
+        declared = self._settings.agents.get(name)
+        if declared is None and name not in PROVIDERS:
+            ways = (f"name one of {', '.join(PROVIDERS)}", "or a model that is declared in muster.toml")
+            raise BadConfiguration(
+                f"unknown provider {name!r}",
+                suggestions=(*did_you_mean([near] if (near := nearest(name, PROVIDERS)) else []), *ways),
+            )
+        if declared is not None and (not isinstance(declared, ModelSection) or declared.kind == "scripted"):
+            raise BadConfiguration(
+                f"agent {name!r} is no model of a provider, which could list others",
+                suggestions=(f"name a provider: {', '.join(sorted(PROVIDERS))}",),
+            )
+        entry = self._entry_of(name if declared is not None else f"{name}/any")
+        entry = replace(entry, profile=replace(entry.profile, name=name))
+        listing: Any = load("listing:offered")
+        found: Sequence[OfferedModel] = await listing(entry, self._key(entry), self._client(entry.base_url))
+        return found
 
     def mode_of(self, name: str, wanted: Mode) -> Mode:
         """Return how an agent is asked in a run that wants a mode: live where it has neither batches nor flex."""
@@ -353,6 +375,10 @@ class Agents:
     def has_batches(self, name: str) -> bool:
         """Return whether an agent can be asked in batches; one that answers on this machine cannot."""
         return self._directory.batching(name) is not None
+
+    async def models(self, provider: str) -> "Sequence[OfferedModel]":
+        """Return the models that a provider offers, or the server of a declared model; asking costs nothing."""
+        return await self._directory.offered(provider)
 
     def is_person(self, name: str) -> bool:
         """Return whether an agent is a person, who is always asked live and whose answer is waited for."""

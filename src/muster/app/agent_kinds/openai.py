@@ -1,20 +1,21 @@
 """Models behind OpenAI's API, at OpenAI and elsewhere, live and in batches."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from muster.agents.base import Agent, BatchAgent
 from muster.agents.batch_client import quoter
 from muster.agents.faults import fingerprint
 from muster.agents.http.client import BatchHttp, Http
+from muster.agents.http.request import join, lowered
 from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.openai.wire import LimitSpelling, MaxTokens, encode
 from muster.app.agent_kinds.providers import ModelEntry
 from muster.domain.call import Request
 
-__all__ = ["encoder_of", "fingerprint", "make_batches", "make_model", "quoter", "scope_of"]
+__all__ = ["encoder_of", "fingerprint", "list_request", "make_batches", "make_model", "quoter", "scope_of"]
 
 # OpenAI's own models refuse the old name of the limit; other servers may ignore the new one and write without bound.
 _OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
@@ -44,6 +45,12 @@ def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
     # Nothing is marked for the cache here: these servers find shared prefixes by themselves.
     field = _field(entry)
     return lambda request, _: encode(request, entry.model, max_tokens=field)
+
+
+def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
+    """Return the address and the headers with which the models are listed."""
+    authorization = {"authorization": f"Bearer {key}"} if key else {}
+    return join(entry.base_url, "/models"), {**authorization, **lowered(entry.headers)}
 
 
 def make_batches(key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> BatchAgent:

@@ -192,6 +192,9 @@ class ProviderApi(Protocol):
     ) -> Callable[[Request, int], Quote]:
         """Return the function that says what a call in a batch can cost."""
 
+    def list_request(self, entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
+        """Return the address and the headers with which the models are listed."""
+
     def fingerprint(self, base_url: str, key: str) -> str:
         """Return what an account is known by without its key."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from muster.agents.model_list import OfferedModel
 from muster.app.project.diagnosis import Diagnosis, DoctorReport, NetworkDiagnosis
 from muster.app.project.files import CreatedFolder
 from muster.app.project.validation import Linted, Validated
@@ -11,6 +12,32 @@ from muster.app.views.councils import CouncilInspectionView, council_inspection_
 from muster.app.views.flaws import ExaminationView, FlawView, examination_view, flaw_view
 from muster.text.views import UNSET, UnsetType, View, asdict
 from muster.verify.declaration.declaration import Inspection
+
+
+class OfferedModelView(View):
+    """A model that a provider offers; prices are dollars for a million tokens, as far as they are known."""
+
+    id: str
+    name: str
+    created: str
+    context_tokens: int | None
+    max_output_tokens: int | None
+    input_usd: float | None
+    output_usd: float | None
+
+
+def offered_model_view(model: OfferedModel) -> OfferedModelView:
+    """Return a model that a provider offers."""
+    rates = None if model.price is None else model.price.base
+    return OfferedModelView(
+        id=model.id,
+        name=model.title,
+        created=model.created,
+        context_tokens=model.context_tokens,
+        max_output_tokens=model.max_output_tokens,
+        input_usd=None if rates is None else float(rates.input),
+        output_usd=None if rates is None else float(rates.output),
+    )
 
 
 class DiagnosisView(View):
