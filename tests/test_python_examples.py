@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,12 @@ answer/004
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the examples."""
-    return shutil.copytree(EXAMPLES, tmp_path / "python", ignore=shutil.ignore_patterns(".muster", "__pycache__"))
+    return copied(tmp_path / "python")
+
+
+def copied(folder: Path) -> Path:
+    """Copy the examples."""
+    return shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns(".muster", "__pycache__"))
 
 
 @pytest.fixture(autouse=True)
@@ -186,21 +191,40 @@ def asked(port: int, path: str, body: Any = None) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
-POINTS = ("call.settled:1", "run.claimed:1", "call.before_open:1", "call.opened:1", "call.answered:1",
-          "call.settled:2", "run.before_release:1")  # fmt: skip
+POINTS = ("run.claimed", "run.before_release", "store.before_commit", "store.after_commit",
+          "call.before_open", "call.opened", "call.answered", "call.settled")  # fmt: skip
+MAIL = {"id": "monday", "mail": ["Where is my parcel?", "Your invoice is wrong."]}
 
 
-@pytest.mark.parametrize("point", first_of(POINTS))
-async def test_services_go_on_with_what_one_that_was_killed_has_left(folder: Path, point: str) -> None:
-    order = {"id": "monday", "mail": ["Where is my parcel?", "Your invoice is wrong."]}
+def killed(folder: Path, point: str) -> bool:
+    """Let the service do its work until it is killed at a point; False where it is done before it gets there."""
     with served(folder, MUSTER_CRASH_AT=point) as (server, port):
-        assert asked(listening(server, port), "/mail/monday")[0] == 404
+        if not _comes_up(server, port):
+            return True
         with suppress(OSError):  # it may die before it has answered
-            asked(port, "/mail", order)
-        assert server.wait(60) == -signal.SIGKILL
+            asked(port, "/mail", MAIL)
+        until = time.monotonic() + 60
+        while server.poll() is None:
+            with suppress(OSError):
+                if asked(port, "/mail/monday")[1].get("state") == "completed":
+                    server.terminate()  # what comes after the end of the run comes now
+                    break
+            assert time.monotonic() < until
+        return server.wait(60) == -signal.SIGKILL
+
+
+def _comes_up(server: "subprocess.Popen[bytes]", port: int) -> bool:
+    until = time.monotonic() + 60
+    while server.poll() is None and not _answers(port):
+        assert time.monotonic() < until
+    return server.poll() is None
+
+
+async def require_continued(folder: Path) -> None:
+    """Start the service twice, side by side: both tell of the one run, which comes to its end and paid once."""
     with served(folder) as one, served(folder) as other:
         ports = [listening(*one), listening(*other)]
-        (status, first), (_, second) = [asked(port, "/mail", order) for port in ports]
+        (status, first), (_, second) = [asked(port, "/mail", MAIL) for port in ports]
         assert (status, first) == (202, second)
         assert asked(ports[0], "/mail", {"id": "monday", "mail": ["Another letter."]})[0] == 409
         until = time.monotonic() + 60
@@ -209,3 +233,22 @@ async def test_services_go_on_with_what_one_that_was_killed_has_left(folder: Pat
         assert [letter["label"] for letter in shown["sorted"]] == ["delivery", "billing"]
     async with muster.open(project=folder) as m:
         assert len(await m.runs.page()) == 1
+
+
+async def test_a_service_goes_on_with_what_one_that_was_killed_has_left(folder: Path) -> None:
+    assert killed(folder, "call.settled:1")
+    await require_continued(folder)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1800)
+async def test_a_service_that_is_killed_at_every_point_goes_on(tmp_path: Path) -> None:
+    kills = []
+    for point in POINTS:
+        for occurrence in count(1):
+            place = copied(tmp_path / f"{point}-{occurrence}")
+            if not killed(place, f"{point}:{occurrence}"):
+                break
+            await require_continued(place)
+            kills.append(f"{point}:{occurrence}")
+    assert {"call.settled:2", "run.before_release:1", "store.after_commit:3"} <= set(kills)

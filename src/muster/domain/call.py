@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
-from muster.domain.canonical import DataT_co, Json, JsonObject, canonical
+from muster.domain.canonical import DataT_co, Json, JsonObject, canonical, noun_of
 from muster.domain.content import AnswerBlocks
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
@@ -146,7 +146,7 @@ def request_of(given: str | Request) -> Request:
     if isinstance(given, Request):
         return given
     raise BadArgument(
-        f"a request must be a text or a muster.Request, not a {type(given).__name__}",
+        f"a request must be a text or a muster.Request, not {noun_of(given)}",
         suggestions=("write values into the text: json.dumps(…)",),
     )
 

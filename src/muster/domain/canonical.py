@@ -56,9 +56,15 @@ def _unplain(value: Json, place: str = "", depth: int = 0) -> tuple[str, str, st
         known = (
             "write list(…)" if isinstance(value, set | frozenset) else "declare its type, or write its fields as a dict"
         )
-        return place, f"it is a {type(value).__name__}", known
+        return place, f"it is {noun_of(value)}", known
     found = (_unplain(part, f"{place}{step}".removeprefix("."), depth + 1) for step, part in parts)
     return next(filter(None, found), None)
+
+
+def noun_of(value: object) -> str:
+    """Return what a value is, with its article: an int, a list."""
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
 
 
 def digest(value: Json) -> str:

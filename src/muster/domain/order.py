@@ -155,6 +155,11 @@ class OrderField(ValueBounds):
             raise TypeError(f"a {self.form} never arrives over a network: doors must be LOCAL")
 
 
+def _holds_path(kind: Any) -> bool:
+    is_path = isinstance(kind, type) and issubclass(kind, Path)
+    return is_path or any(map(_holds_path, get_args(kind)))
+
+
 Name = Annotated[str, ValueBounds(min_length=1, max_length=MAX_NAME)]
 Text = Annotated[str, ValueBounds(min_length=1, max_length=MAX_TEXT)]
 
@@ -167,6 +172,11 @@ class DeclaredField:
     kind: Any
     declared: OrderField
     default: Any = MISSING
+
+    def __post_init__(self) -> None:
+        """Refuse the declaration of a path that would arrive over a network, whatever its form says."""
+        if self.declared.doors & REMOTE and _holds_path(self.kind):
+            raise TypeError(f"{self.name} is a path, which never arrives over a network: doors must be LOCAL")
 
     def required(self, door: Door) -> bool:
         """Return whether it must be given at a door."""

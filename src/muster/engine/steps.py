@@ -11,7 +11,7 @@ from functools import partial, update_wrapper
 from hashlib import sha256
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, noun_of
 from muster.domain.entry import EntryKind
 from muster.domain.errors import BadArgument, MusterError
 from muster.engine.base.arguments import require_count, require_seconds
@@ -119,7 +119,7 @@ def require_function(key: str, function: object) -> None:
         return
     dismiss(function)
     raise BadArgument(
-        f"step {key!r} must be a function, not a {type(function).__name__}",
+        f"step {key!r} must be a function, not {noun_of(function)}",
         suggestions=("give the function and do not call it: ctx.step(key, work), or ctx.step(key, lambda: work(1))",),
     )
 

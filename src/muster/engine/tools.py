@@ -101,7 +101,7 @@ class ToolLoop:
         require_iterable("tools", functions)
         self._tools = {one.tool.name: one for one in map(function_tool, functions)}
         if len(self._tools) < len(functions):
-            raise BadArgument("two tools have one name", argument="tools")
+            raise BadArgument("must have names of their own, and two have the same", argument="tools")
         self._ask, self._step, self._max_turns = ask, step, max_turns
 
     async def answer(self, key: str, request: Request) -> Reply:

@@ -22,7 +22,7 @@ from typing import (
     runtime_checkable,
 )
 
-from muster.domain.canonical import Json, plain_json
+from muster.domain.canonical import Json, noun_of, plain_json
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
 from muster.engine.pydantic_types import MAX_TYPES, adapter_of, altered
@@ -130,7 +130,7 @@ def _read(stored: Json, kind: Any) -> Any:
 def _plain(value: object, what: str, way: str) -> Any:
     if isinstance(value, ModelInstance) or (hasattr(value, "__dataclass_fields__") and not isinstance(value, type)):
         raise BadArgument(
-            f"{what} is a {type(value).__name__}, and nothing says so to whoever reads it again",
+            f"{what} is {noun_of(value)}, and nothing says so to whoever reads it again",
             suggestions=(way or f"annotate the function: -> {type(value).__name__}",),
         )
     return plain_json(value, what)
@@ -161,7 +161,7 @@ def _dump(value: Any) -> Any:
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
     if hasattr(value, "__await__"):
         raise TypeError("it was not awaited; write await before the call")
-    raise TypeError(f"a {type(value).__name__} is not JSON")
+    raise TypeError(f"{noun_of(value)} is not JSON")
 
 
 def _validate(kind: Any, stored: Any) -> Any:

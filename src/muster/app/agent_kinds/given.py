@@ -8,6 +8,7 @@ from muster.agents.base import Agent
 from muster.agents.function import FunctionAgent
 from muster.app.agent_kinds.base import profile_of
 from muster.domain.call import Reply, Request
+from muster.domain.canonical import noun_of
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.settings import Settings
 from muster.settings.file import Misfit, read_agent
@@ -44,7 +45,7 @@ def read_given(agents: Mapping[str, GivenAgent]) -> GivenAgents:
     """Read what a program gave; raises BadArgument for what cannot be an agent."""
     if not isinstance(agents, Mapping):
         raise BadArgument(
-            f"agents must be a mapping of names to agents, not a {type(agents).__name__}",
+            f"agents must be a mapping of names to agents, not {noun_of(agents)}",
             suggestions=('write agents={"critic": critic}',),
         )
     sections: dict[str, AgentSection] = {}

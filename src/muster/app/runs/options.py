@@ -2,8 +2,10 @@
 
 import math
 import random
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar
 
@@ -11,8 +13,10 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Budgets
 from muster.domain.canonical import plain_json
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
+from muster.domain.order import DeclaredField, order_fields, value_flaws
 from muster.domain.rules import CURRENT_RULES
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, Dispatch, Fallback, Mode, NewRun, Origin, Reuse, Run
 from muster.domain.run_order import MAX_CONCURRENCY, LimitedRunOrder, RunOrder
@@ -45,6 +49,22 @@ class RunOptions:
             wrong = next(tag for tag in self.tags if not _is(tag, str))
             raise BadArgument(f"must be a string, not {wrong!r}", argument="tag")
         require_name(self.name)
+        if flaws := list(self._flaws()):
+            raise BadArgument.of(flaws)
+
+    def _flaws(self) -> Iterator[FieldFlaw]:
+        """Yield what is beyond the bounds that every door has."""
+        for argument, given in (("name", self.name), ("tags", self.tags), ("timeout", self.timeout)):
+            if given:
+                field = _declared()[argument]
+                yield from value_flaws(given, field.kind, field.declared, argument)
+
+
+@cache
+def _declared() -> Mapping[str, DeclaredField]:
+    """Return what is declared of the fields of a run, by the arguments of Python."""
+    known = {field.name: field for field in order_fields(LimitedRunOrder)}
+    return {"name": known["name"], "tags": known["run_tags"], "timeout": known["timeout_secs"]}
 
 
 def chosen_dispatch(mode: Mode, fallback: Fallback = Fallback.FAIL, *, cache: bool = True) -> Dispatch:

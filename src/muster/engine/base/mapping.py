@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from muster.domain.canonical import noun_of
 from muster.domain.errors import BadArgument
 from muster.engine.base.arguments import require_count
 from muster.engine.base.clock import Activity
@@ -25,7 +26,7 @@ async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
         if not inspect.isawaitable(one):
             dismiss(*given)
             raise BadArgument(
-                f"ctx.gather waits for awaitables, and a {type(one).__name__} is none",
+                f"ctx.gather waits for awaitables, and {noun_of(one)} is none",
                 suggestions=("give calls one by one, without await before them: ctx.gather(*calls)",),
             )
     results = await asyncio.gather(*given, return_exceptions=True)
@@ -62,7 +63,7 @@ def begun(function: Callable[[int, T], Awaitable[R]], number: int, item: T) -> A
     found = function(number, item)
     if not inspect.isawaitable(found):
         raise BadArgument(
-            f"the function of ctx.map is not async: it returned a {type(found).__name__}",
+            f"the function of ctx.map is not async: it returned {noun_of(found)}",
             suggestions=("write async def; to call it in a thread, use ctx.step inside",),
         )
     return found
