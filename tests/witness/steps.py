@@ -19,6 +19,7 @@ LEFT_OUT = {
     "store copy": "its target is another store, which nothing else here has",
     "demo": "it makes a store of its own, and says how fast this machine is",
     "completion": "its answer is a script of the parser that it comes from",
+    "agents models": "the witness is older than the list of models",
     "answer": "the witness is older than people who are asked",
     "metrics": "the witness is older than metrics",
     "sim": "it is the server beside all of this, and answers in its own way",

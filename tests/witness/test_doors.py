@@ -1,11 +1,16 @@
 """Every door takes what it took and stores what it stored, or the difference is named in the README of the record."""
 
 import json
+import sqlite3
+from contextlib import closing
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.mcp.coordinated import coordinated
+from tests.witness.door_starts import TOOLS
 
 from .comparison import MISSING, compared, named_differences
 from .doors import DOORS, Record, command_starts, commands, jobs, requests, tools
@@ -30,6 +35,20 @@ async def test_tools_are_described_and_stored_as_they_were(tmp_path: Path) -> No
     listed, started = await tools(tmp_path)
     require_equal("tools", listed)
     require_equal("tool-starts", started)
+
+
+async def test_a_call_of_a_tool_is_known_again_that_an_older_program_started(tmp_path: Path) -> None:
+    recorded = json.loads((DOORS / "tool-starts.json").read_text(encoding="utf-8"))
+    async with coordinated(tmp_path, more="", drives=False) as (desk, _):
+        for name, (tool, given) in TOOLS.items():
+            first = await desk.call(tool, **given, request_key=name)
+            started = first.get("id") or first["ids"][-1]
+            with closing(sqlite3.connect(tmp_path / ".muster/muster.db")) as store, store:
+                store.execute(
+                    "UPDATE runs SET request_digest = ? WHERE id = ?", (recorded[name]["request_digest"], started)
+                )
+            again = await desk.call(tool, **given, request_key=name)
+            assert (again.get("id") or again["ids"][-1]) == started, name
 
 
 async def test_jobs_are_stored_as_they_were(tmp_path: Path) -> None:
