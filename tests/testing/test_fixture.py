@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -47,11 +48,16 @@ def test_a_night_passes_at_once_where_nothing_else_is_waited_for(muster_test: Mu
     assert len(muster_test.clock.slept) < 20  # nobody looks again and again whether the run's own time is over
 
 
+def look_for_a_while() -> None:
+    time.sleep(0.05)  # of real time, in which that of the test stands still
+
+
 @muster.workload("a poll of a test")
 async def poll(ctx: muster.Context, spec: Any) -> str:
     async def look() -> str:
         for number in range(5):
             await ctx.sleep(f"poll/{number}", 60)
+            await ctx.step(f"look/{number}", look_for_a_while)
         return "ready"
 
     async def deadline() -> str:
@@ -67,6 +73,16 @@ async def poll(ctx: muster.Context, spec: Any) -> str:
 
 def test_sleepers_wake_in_the_order_of_their_times(muster_test: MusterTest) -> None:
     assert muster_test.run(poll, None) == "ready"
+
+
+def test_an_agent_that_never_answers_sees_the_time_pass(muster_test: MusterTest) -> None:
+    async def never(request: muster.Request) -> str:
+        await asyncio.Event().wait()
+        return "too late"
+
+    muster_test.agents["desk"] = never
+    with pytest.raises(muster.RunFailed, match="60 s"):
+        muster_test.run(greeting, {"to": "Ada"}, timeout=60)
 
 
 async def test_in_an_async_test_it_says_what_to_use(muster_test: MusterTest) -> None:

@@ -21,6 +21,7 @@ class RunMemory:
     def __init__(self, driven: DrivenRun, *, store: Store, clock: Clock, halt: StopState) -> None:
         self._run, self._epoch, self._inheritance = driven.run.id, driven.epoch, driven.inheritance
         self._store, self._clock, self._halt, self._asked = store, clock, halt, driven.asked
+        self._activity = driven.activity
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
         self._used: set[str] = set()  # keys of steps and events
 
@@ -51,7 +52,7 @@ class RunMemory:
     async def recall(self, key: str, kind: EntryKind) -> tuple[bool, Any]:
         """Return whether there is a value under a key, and the value; one that is inherited is taken over."""
         self._asked.note(key)
-        with self._halt.noting():
+        with self._activity.working(), self._halt.noting():
             entry = await self._store.journal.find(self._run, key)
             if entry is None:
                 entry = await self._inheritance.find(key, no_digest(kind), kind)
@@ -96,7 +97,7 @@ class RunMemory:
             at=self._clock.now(),
             kind_of_event=kind_of_event,
         )
-        with self._halt.noting():
+        with self._activity.working(), self._halt.noting():
             return await self._store.journal.record(record)
 
 

@@ -4,12 +4,14 @@ import asyncio
 import heapq
 from collections.abc import Awaitable, Callable
 from itertools import count
+from math import inf
 from typing import TypeVar
 
 from muster.engine.base.clock import TICK
 
 T = TypeVar("T")
 QUIET_SECONDS = 0.02  # of real time, in which nobody goes to sleep: then everybody is taken to be asleep
+STUCK_SECONDS = 1.0  # of real time, after which what is at work is taken to wait for nothing but the time
 
 
 class FakeClock:
@@ -57,19 +59,24 @@ class FakeClock:
             self._arrival.clear()
             await self._arrival.wait()
 
-    async def passing(self, work: Awaitable[T], *, may_pass: Callable[[], bool] = lambda: True) -> T:
+    async def passing(
+        self, work: Awaitable[T], *, may_pass: Callable[[], bool] = lambda: True, stuck: float = inf
+    ) -> T:
         """Return what is awaited; whenever nothing happens, the time passes until the next sleeper wakes.
 
         Heartbeats of runs are not waited for while others sleep. Where it is known what happens elsewhere, `may_pass`
-        keeps the time from passing meanwhile.
+        keeps the time from passing meanwhile, for at most `stuck` seconds of real time.
         """
         task = asyncio.ensure_future(work)
         try:
+            quiet = 0.0
             while not task.done():
                 before = len(self.slept)
                 await asyncio.wait({task}, timeout=QUIET_SECONDS)
-                if not task.done() and len(self.slept) == before and may_pass():
+                quiet = quiet + QUIET_SECONDS if len(self.slept) == before else 0.0
+                if not task.done() and quiet and (may_pass() or quiet >= stuck):
                     self._pass()
+                    quiet = 0.0
             return task.result()
         finally:
             task.cancel()

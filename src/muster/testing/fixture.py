@@ -13,7 +13,7 @@ from muster.app.opening import OpenOptions
 from muster.domain.errors import Conflict
 from muster.engine.declared import ResultT, SpecT, WorkloadFunction
 from muster.settings import load_settings
-from muster.testing.clock import FakeClock
+from muster.testing.clock import STUCK_SECONDS, FakeClock
 from muster.testing.laws import assert_laws
 
 
@@ -35,12 +35,14 @@ class MusterTest:
     def run(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[StartOptions]) -> ResultT:
         """Return the result of a workload, for tests that are not async; what it waits for passes at once.
 
-        `options` are those of `Muster.start`.
+        An agent or a step that has not answered after a second of real time sees the time pass. `options` are those
+        of `Muster.start`.
         """
 
         async def work() -> ResultT:
             async with self.open() as m:
-                return await self.clock.passing((await m.start(workload, spec, **options)).result())
+                work = (await m.start(workload, spec, **options)).result()
+                return await self.clock.passing(work, may_pass=lambda: m.runs.only_wait, stuck=STUCK_SECONDS)
 
         try:
             asyncio.get_running_loop()

@@ -132,18 +132,8 @@ class Activity:
         self.end_wait()
 
     @contextmanager
-    def receiving(self) -> Iterator[None]:
-        """Count somebody who waits for a signal, which uses up none of the run's time."""
-        self.open_call()
-        try:
-            with self.awaiting():
-                yield
-        finally:
-            self.close_call()
-
-    @contextmanager
     def awaiting(self) -> Iterator[None]:
-        """Let an open call wait for a signal."""
+        """Let an open call wait for a signal, which uses up none of the run's time."""
         self._receiving += 1
         self.begin_wait()
         try:

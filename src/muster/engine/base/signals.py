@@ -37,13 +37,13 @@ class Receiver:
 
         Waiting `aside` does not count: whether the run waits is for its other work to say.
         """
-        while True:
-            waiting = nullcontext() if aside else self._activity.receiving()
-            over = await self._until_there(key, awaited, waiting)
-            with self._activity.working():  # a run is not let go of while it takes what came, whatever else it awaits
-                taken = await self._take(key, awaited, most=1, even_none=over)
-            if taken is not None:
-                return taken[0] if taken else None
+        with nullcontext() if aside else self._activity.working():
+            while True:
+                over = await self._until_there(key, awaited, nullcontext() if aside else self._activity.awaiting())
+                with self._activity.working():  # a run is not let go of while it takes what came
+                    taken = await self._take(key, awaited, most=1, even_none=over)
+                if taken is not None:
+                    return taken[0] if taken else None
 
     async def wait(self, key: str, awaited: AwaitedSignal) -> bool:
         """Wait, in a call that is counted already, until a signal is there; returns whether the time for it is over."""
@@ -74,18 +74,21 @@ class Receiver:
     async def _until_there(self, key: str, awaited: AwaitedSignal, waiting: AbstractContextManager[None]) -> bool:
         """Wait until there is a signal, or the time for it is over; returns whether it is.
 
-        The first look is not `waiting`: a run for which a signal is there is not let go of.
+        The first look and the last one are not `waiting`: a run for which a signal is there is not let go of.
         """
         seen = self._store.changes.commits
         if await self._is_there(awaited):
             return False
         with waiting, self._waits(key, awaited):
-            while awaited.until is None or self._clock.now() < awaited.until:
+            while not self._is_over(awaited):
                 await self._pause(awaited, seen)
                 seen = self._store.changes.commits
-                if await self._is_there(awaited):
+                if not self._is_over(awaited) and await self._is_there(awaited):
                     return False
-        return True
+        return not await self._is_there(awaited)
+
+    def _is_over(self, awaited: AwaitedSignal) -> bool:
+        return awaited.until is not None and self._clock.now() >= awaited.until
 
     async def _is_there(self, awaited: AwaitedSignal) -> bool:
         return bool(await self._store.signals.untaken(awaited.address, awaited.channel))
