@@ -46,7 +46,7 @@ check-pyright: ## that a second type checker agrees about a program of a user
 
 chaos:         ## the full proofs and all variants, an hour; kills at system calls need strace and the right to trace
 	@scripts/prepare strace redis postgresql chromium
-	$(BIN)/pytest -m chaos --timeout 900
+	$(BIN)/pytest -m "chaos or property" --hypothesis-profile full --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare redis postgresql

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, is_hypothesis_test, settings
 from hypothesis import strategies as st
 
 from tests import forkserver
@@ -18,8 +18,10 @@ from tests.postgres import new_database, postgres_server, url_of
 from tests.variants import mark_others
 from tests.workers import run_in_workers
 
-# How long an example takes says something about the machine, not about what is tested.
-settings.register_profile("house", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says something about the machine, not about what is tested. `make chaos` takes the profile
+# "full" for every property; the examples of each run are others.
+settings.register_profile("house", deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("full", settings.get_profile("house"), max_examples=100)
 settings.load_profile("house")
 
 # Objects of tests live for a moment: looking for cycles every 700 allocations found nothing, and cost much.
@@ -76,6 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.source)
         if "postgres" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.property)
 
 
 _numbers = count()

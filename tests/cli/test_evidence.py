@@ -90,7 +90,7 @@ def test_any_changed_byte_exits_1_and_the_file_is_named(home: Home, archive: Pat
     whole = archive.read_bytes()
     spoilt = home.folder / "spoilt.tar"
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(place=st.integers(0, len(whole) - 1), mask=st.integers(1, 255))
     def spoil(place: int, mask: int) -> None:
         data = bytearray(whole)

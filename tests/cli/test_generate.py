@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muster.suites.generate.workload  # noqa: F401 - the workload is found by its name
@@ -276,7 +276,6 @@ TEXT = st.text(
 PIECES = st.lists(st.sampled_from(["\n", "\t", " ", ": ", " #", "- ", "'", '"', "|", "&a", "yes", "1e3"]) | TEXT)
 
 
-@settings(max_examples=80)
 @given(text=PIECES.map("".join).filter(str.strip), suffix=st.sampled_from([".yaml", ".toml"]))
 def test_whatever_is_said_is_read_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, text: str, suffix: str

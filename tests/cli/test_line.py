@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import click
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.cli.commands import app
@@ -276,7 +276,6 @@ def test_the_help_of_a_group_with_a_default_tells_both(capsys: pytest.CaptureFix
     assert capsys.readouterr().out.startswith("Usage: muster check plan [OPTIONS] [PATH]\n")
 
 
-@settings(max_examples=80)
 @given(first=SHORT, rest=st.lists(SHORT, max_size=3), names=st.lists(SHORT, max_size=3), limit=st.integers(1, 50))
 def test_whatever_is_typed_arrives_as_it_is(first: str, rest: list[str], names: list[str], limit: int) -> None:
     said = [word for name in names for word in ("--name", name)]
@@ -285,7 +284,6 @@ def test_whatever_is_typed_arrives_as_it_is(first: str, rest: list[str], names: 
     assert (seen["rest"] or []) == [Path(word) for word in rest]
 
 
-@settings(max_examples=80)
 @given(words=st.lists(st.sampled_from(WORDS)))
 def test_words_are_taken_or_refused_and_nothing_else_happens(words: list[str]) -> None:
     assert perform_it(words)["code"] in (0, 2, 7)

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.engine.base.mapping import item_under_way, ordered_map
@@ -36,7 +36,6 @@ async def test_items_that_come_back_together_all_count(window: int, parked: int)
     assert await mapped([(0, parked)] * 500, window) == list(range(500))
 
 
-@settings(max_examples=70)
 @given(
     st.lists(st.tuples(st.integers(min_value=0, max_value=3), st.integers(min_value=0, max_value=3)), max_size=MOST),
     st.integers(min_value=1, max_value=10),

@@ -262,7 +262,7 @@ async def test_a_key_of_a_signal_is_nothing_else(tmp_path: Path) -> None:
         assert (done.state, done.ended_reason) == (RunState.FAILED, KeyReused.code)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sends=st.lists(st.integers(0, 5), min_size=1, max_size=8), stops=st.sets(st.integers(0, 6)))
 async def test_each_signal_is_seen_once_and_in_order_whenever_the_driver_leaves(
     tmp_path_factory: pytest.TempPathFactory, sends: list[int], stops: set[int]

@@ -2,14 +2,13 @@
 
 from html import unescape
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.reporting.markdown import block, in_cell, in_html, inline
 from tests.reporting.markdown_reader import read
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(), max_size=60), st.text("`~<>|@#*_[]()\\\n ", max_size=40))
 def test_any_text_stays_inside_its_code(text: str, nasty: str) -> None:
     for given_text in (text, nasty, text + nasty):

@@ -2,13 +2,12 @@
 
 from xml.etree.ElementTree import fromstring
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.reporting.xml_text import attribute, attributes, text
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=30))
 def test_any_text_is_good_xml(value: str) -> None:
     root = fromstring(f"<suite name={attribute(value)}>{text(value)}</suite>")

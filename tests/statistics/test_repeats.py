@@ -6,7 +6,7 @@ from random import Random
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.statistics.repeats import CaseSums, ErrorSums, VarianceComponents, variance_components
@@ -80,7 +80,6 @@ def test_what_was_not_repeated_cannot_be_told() -> None:
 
 
 @given(NESTED)
-@settings(max_examples=60, deadline=None)
 def test_no_part_is_negative(nested: list[list[list[float]]]) -> None:
     found = variance_split(nested)
     assert all(part is None or part >= 0 for part in (found.case, found.agent, found.judge))

@@ -7,7 +7,7 @@ from random import Random
 import numpy
 import pytest
 import scipy  # type: ignore[import-untyped]  # its parts are loaded when they are used
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
@@ -19,7 +19,6 @@ SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
-@settings(max_examples=80, deadline=None)
 def test_wilson_is_what_scipy_says(counts: tuple[int, int], confidence: float) -> None:
     passed, n = counts
     expected = scipy.stats.binomtest(passed, n).proportion_ci(confidence, method="wilson")
@@ -36,7 +35,6 @@ def test_wilson_of_nothing_is_everything_and_nonsense_is_refused() -> None:
 
 
 @given(st.integers(0, 3000), st.integers(0, 3000))
-@settings(max_examples=80, deadline=None)
 def test_mcnemar_is_the_exact_binomial_test(b: int, c: int) -> None:
     expected = scipy.stats.binomtest(b, b + c, 0.5).pvalue if b + c else 1.0
     # SciPy tells 0 for some probabilities below 1e-289.
@@ -52,7 +50,6 @@ def test_mcnemar_stays_quick_and_sane_for_many() -> None:
 
 
 @given(SCORES, st.floats(0, 100))
-@settings(max_examples=80, deadline=None)
 def test_a_percentile_is_what_numpy_says(values: list[float], q: float) -> None:
     assert percentile(values, q) == pytest.approx(float(numpy.percentile(values, q)), abs=1e-12)
 
@@ -64,7 +61,6 @@ def test_there_is_no_percentile_of_nothing_and_none_beyond_100() -> None:
 
 
 @given(st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
-@settings(max_examples=60, deadline=None)
 def test_pass_at_k_and_pass_hat_k_are_shares_of_all_draws(counts: tuple[int, int, int]) -> None:
     n, c, k = counts
     draws = [bits for bits in range(2**n) if bits.bit_count() == k]
@@ -99,7 +95,6 @@ def test_kappa_of_a_known_table() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), max_size=30))
-@settings(max_examples=80, deadline=None)
 def test_kappa_is_its_definition_or_undefined(pairs: list[tuple[str, str]]) -> None:
     found = cohen_kappa(pairs)
     if not pairs:
@@ -119,7 +114,6 @@ def test_kappa_is_its_definition_or_undefined(pairs: list[tuple[str, str]]) -> N
 
 
 @given(SCORES, st.integers(0, 5))
-@settings(max_examples=40, deadline=None)
 def test_a_bootstrap_lies_among_the_values_and_is_the_same_for_the_same_seed(values: list[float], seed: int) -> None:
     found = bootstrap_mean(values, resamples=60, seed=seed)
     if len(values) < 2:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.call import Reply, Request, Stop
@@ -250,7 +250,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(JSON)
 def test_whatever_a_model_writes_is_taken_or_rejected(value: Json) -> None:
     for given_ in (value, written() | (value if isinstance(value, dict) else {"messages": value})):
@@ -258,7 +257,6 @@ def test_whatever_a_model_writes_is_taken_or_rejected(value: Json) -> None:
             assert draft_of(given_)["input"]["messages"]
 
 
-@settings(max_examples=60)
 @given(st.text(min_size=1, max_size=60), st.sampled_from([str.upper, str.swapcase, lambda text: f" {text}!? "]))
 def test_case_spaces_and_punctuation_make_no_difference(text: str, change: Callable[[str], str]) -> None:
     crowd = KnownCases()
@@ -268,7 +266,6 @@ def test_case_spaces_and_punctuation_make_no_difference(text: str, change: Calla
         assert normalised(change(text)) == normalised(text)
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_likeness_is_a_share_and_the_same_both_ways(one: str, other: str) -> None:
     first, second = shingles(one), shingles(other)

@@ -1,7 +1,7 @@
 """Expressions over figures: what they mean, and what is none."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
@@ -138,7 +138,6 @@ def test_names_are_told_once_and_in_their_order() -> None:
     )
 
 
-@settings(max_examples=80, deadline=None)
 @given(truths)
 def test_what_is_spelled_is_read_as_the_same(tree: Truth) -> None:
     text = spell(tree)
@@ -146,7 +145,6 @@ def test_what_is_spelled_is_read_as_the_same(tree: Truth) -> None:
         assert parse(text) == Expression(text=text, tree=tree)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.text(max_size=40)
     | st.lists(st.sampled_from([*NAMES, "parts.a-b", "==", "<", "+", "-", "(", ")", "not", "and", "or", "1", "%"])).map(

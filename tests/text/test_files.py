@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.text.document_tree import Unreadable
@@ -22,13 +22,11 @@ def read_in_pieces(data: bytes, size: int) -> bytes:
 
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.just("\n"), max_size=40), st.integers(1, 9))
-@settings(max_examples=60)
 def test_text_comes_through_however_it_is_cut(text: str, size: int) -> None:
     assert read_in_pieces(text.encode(), size) == text.encode().removeprefix(b"\xef\xbb\xbf") or size < 3
 
 
 @given(st.lists(st.sampled_from(["ä", "\n", "x", "😀"]), max_size=20), st.integers(1, 9), st.sampled_from([255, 0, 27]))
-@settings(max_examples=60)
 def test_the_line_of_a_bad_byte_is_exact_however_it_is_cut(parts: list[str], size: int, bad: int) -> None:
     before = "".join(parts)
     with pytest.raises(Unreadable) as caught:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.program.answer import END, START, find_marked
@@ -259,7 +259,6 @@ PAYLOADS = st.fixed_dictionaries({"thought_process": TEXTS, "content": TEXTS}, o
 DRAFTS = st.sampled_from(["", OTHER + "\n"])
 
 
-@settings(max_examples=70)
 @given(
     before=LINES,
     draft=DRAFTS,
@@ -280,7 +279,6 @@ PLAIN_OBJECTS = st.dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(PLAIN_OBJECTS, st.sampled_from(["{}", " {}\n", "```json\n{}\n```", "```\n{}\n  ```\n", "\ufeff{}"]))
 def test_an_object_is_read_as_it_is(value: dict[str, Json], around: str) -> None:
     assert read_object(around.replace("{}", json.dumps(value))) == value
@@ -324,7 +322,6 @@ def test_words_are_kept_within_bounds() -> None:
     assert cwe_of("CWE-00079") == "CWE-79"
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=40), st.integers(2, 30))
 def test_bounded_words_are_never_longer(text: str, longest: int) -> None:
     assert len(bounded(text, longest)) <= longest

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Mapping
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.pool.chains.conditions import holds, parse_condition
@@ -53,7 +53,6 @@ comparisons = st.builds(comparison, st.sampled_from(sorted(VALUES)), st.sampled_
 clauses: "st.SearchStrategy[Clause]" = st.recursive(comparisons, joined, max_leaves=8)
 
 
-@settings(max_examples=80, deadline=None)
 @given(clauses)
 def test_both_languages_read_the_truth_of_what_is_written(clause: Clause) -> None:
     _, text, truth = clause

@@ -1,7 +1,7 @@
 """Whether figures are good enough: numbers, and what is not known."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
@@ -106,7 +106,6 @@ def test_what_is_no_expression_is_refused() -> None:
             ask("True", {})
 
 
-@settings(max_examples=60, deadline=None)
 @given(expressions, values)
 def test_an_expression_and_its_opposite_never_hold_both(expression: str, figures: dict[str, float | None]) -> None:
     holds, opposite = evaluate(expression, figures).holds, evaluate(f"not ({expression})", figures).holds
@@ -115,7 +114,6 @@ def test_an_expression_and_its_opposite_never_hold_both(expression: str, figures
         assert holds or opposite
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     expressions,
     values,
@@ -129,7 +127,6 @@ def test_what_holds_still_holds_when_more_is_known(
         assert evaluate(expression, {**figures, **unknown}).holds
 
 
-@settings(max_examples=60, deadline=None)
 @given(expressions, expressions, values)
 def test_both_and_either_mean_what_they_say(left: str, right: str, figures: dict[str, float | None]) -> None:
     one, other = evaluate(left, figures).holds, evaluate(right, figures).holds

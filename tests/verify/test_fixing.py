@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.verify.findings.finding import Finding, Merged, Severity
@@ -68,7 +68,6 @@ def test_line_ends_stay_what_they_are() -> None:
     assert applied("a\nb\n", edits) == "a\nx\ny\n"
 
 
-@settings(max_examples=60)
 @given(st.lists(st.text("abc", max_size=3), min_size=1, max_size=12), st.data())
 def test_changes_do_not_depend_on_their_order(lines: list[str], data: st.DataObject) -> None:
     text = "".join(f"{line}\n" for line in lines)

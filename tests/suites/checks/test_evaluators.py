@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.case import Status
@@ -66,6 +66,5 @@ def test_epochs_that_differ_are_flaky_or_the_worst(statuses: list[Status], expec
 
 
 @given(st.lists(st.sampled_from(list(Status)), max_size=5))
-@settings(max_examples=60, deadline=None)
 def test_a_case_passed_only_when_every_epoch_did(statuses: list[Status]) -> None:
     assert (settle(statuses) is Status.PASSED) == (bool(statuses) and set(statuses) == {Status.PASSED})

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.suites.checks.output import line_ratio, similarity
@@ -48,7 +48,6 @@ def test_spaces_count_unless_they_are_normalised() -> None:
 
 
 @given(LINES, LINES)
-@settings(max_examples=80, deadline=None)
 def test_lines_in_common_are_the_longest_common_subsequence(left: list[str], right: list[str]) -> None:
     expected = 2 * common(left, right) / (len(left) + len(right)) if left or right else 1.0
     assert line_ratio(left, right) == pytest.approx(expected)
@@ -56,7 +55,6 @@ def test_lines_in_common_are_the_longest_common_subsequence(left: list[str], rig
 
 
 @given(LINES, LINES)
-@settings(max_examples=60, deadline=None)
 def test_likeness_is_never_less_than_what_a_heuristic_diff_finds(left: list[str], right: list[str]) -> None:
     assert line_ratio(left, right) >= SequenceMatcher(None, left, right, autojunk=False).ratio() - 1e-12
 

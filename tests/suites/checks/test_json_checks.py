@@ -143,7 +143,7 @@ def test_a_document_that_is_broken_is_named_with_its_line() -> None:
 
 
 def test_a_text_with_many_brackets_is_gone_through_once() -> None:
-    for text in ("[1 " * 200_000, "{x " * 200_000, "[1, " * 200_000, '{x "' * 200_000):
+    for text in ("[1 " * 20_000, "{x " * 20_000, "[1, " * 20_000, '{x "' * 20_000):
         assert not check("contains_json", "", text, schema={}).passed
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.suites.checks.output import check_output
@@ -196,7 +196,6 @@ def test_what_is_quoted_is_short_and_cannot_paint_a_terminal() -> None:
     answer=st.text(max_size=40) | st.recursive(st.integers() | st.text(max_size=3), st.lists).map(json.dumps),
     turn=st.none() | st.integers(-2, 2),
 )
-@settings(max_examples=70, deadline=None)
 def test_no_check_of_any_answer_raises(
     kind: CheckKind, value: str, field: str | None, answer: str, turn: int | None
 ) -> None:

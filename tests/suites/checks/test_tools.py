@@ -5,7 +5,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.call import ToolCall
@@ -151,6 +151,5 @@ def by_brute_force(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall
 
 
 @given(EXPECTED, CALLS)
-@settings(max_examples=70, deadline=None)
 def test_a_match_is_found_exactly_when_there_is_one(expected: list[ToolExpectation], calls: list[ToolCall]) -> None:
     assert met(expected, *calls) is by_brute_force(expected, calls)

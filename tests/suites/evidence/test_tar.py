@@ -4,7 +4,7 @@ import io
 import tarfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.suites.evidence import archive
@@ -23,7 +23,6 @@ def written(files: dict[str, bytes]) -> bytes:
     return file.getvalue()
 
 
-@settings(max_examples=40)
 @given(st.dictionaries(NAMES, st.binary(max_size=1500)))
 def test_what_was_written_is_read_back_here_and_by_every_other_tar(files: dict[str, bytes]) -> None:
     data = written(files)

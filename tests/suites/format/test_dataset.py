@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.suites.format.suite import open_suite
@@ -162,7 +162,6 @@ cells = st.text(max_size=12).filter(lambda cell: "\0" not in cell)
 
 
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=5))
-@settings(max_examples=60)
 def test_what_csv_writers_write_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, table: list[tuple[str, str]]
 ) -> None:

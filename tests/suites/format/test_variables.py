@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.call import Message, Role
@@ -57,7 +57,6 @@ pieces = st.lists(st.sampled_from(["{{x}}", r"\{{", "{", "}", "}}", " ", "word",
 
 
 @given(pieces, st.text(max_size=5), st.text(max_size=5))
-@settings(max_examples=60)
 def test_values_are_put_in_as_they_are(parts: list[str], x: str, y: str) -> None:
     # A brace right before a pair makes another pair; that is told and no matter here.
     text = "|".join(parts)

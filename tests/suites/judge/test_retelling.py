@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.call import Reply, Request, Stop
@@ -102,7 +102,6 @@ def test_a_repair_that_nobody_asked_for_is_not_heard() -> None:
     assert told(calls) == told({FIRST: calls[FIRST]})
 
 
-@settings(max_examples=50)
 @given(
     st.text(max_size=60), st.one_of(st.none(), st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.none()))
 )

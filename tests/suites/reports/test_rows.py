@@ -4,7 +4,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.case import Status
@@ -114,7 +114,6 @@ async def test_results_that_belong_to_no_case_are_counted_and_never_a_success(tm
         assert "2 results in the store belong to no case of the run." in report.verdict
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(ENDINGS), min_size=1, max_size=5))
 def test_the_kind_of_a_failure_is_a_plain_word(statuses: list[Status]) -> None:
     for status in statuses:

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from muster.domain.case import Status
@@ -60,7 +60,6 @@ async def test_missing_results_are_no_success_even_of_a_completed_run(tmp_path: 
 @example([[Status.WAITING, Status.WAITING]])
 @example([[Status.PASSED, Status.PASSED], [Status.SKIPPED, Status.WAITING]])
 @example([[Status.PASSED, Status.WAITING], [Status.PASSED, Status.PASSED]])
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(ENDINGS), min_size=1, max_size=2), min_size=1, max_size=4))
 async def test_only_passing_and_skipped_cases_make_a_success(endings: list[list[Status]]) -> None:
     cases = [case(f"case-{number}") for number in range(len(endings))]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.text.document_tree import Unreadable
@@ -123,7 +123,6 @@ texts = st.sampled_from(
 
 
 @given(st.lists(st.lists(texts, max_size=3, unique=True), min_size=1, max_size=5))
-@settings(max_examples=60)
 def test_cases_are_found_between_strings_of_all_kinds(
     tmp_path_factory: pytest.TempPathFactory, cases: list[list[str]]
 ) -> None:

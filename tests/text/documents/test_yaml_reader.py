@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.text.document_tree import Unreadable, plain_value
@@ -253,14 +253,12 @@ json_values = st.recursive(
 
 
 @given(json_values)
-@settings(max_examples=60)
 def test_json_is_read_as_json(tmp_path_factory: pytest.TempPathFactory, found: object) -> None:
     folder = tmp_path_factory.getbasetemp()
     assert value(folder, json.dumps(found, ensure_ascii=False)) == found
 
 
 @given(st.text("ab:-[]{}&*!|>'\"#%@`?,<~ \n\t1.\x85", max_size=40))
-@settings(max_examples=80)
 def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = YamlFile(write(tmp_path_factory.getbasetemp(), text))
     with suppress(Unreadable):
@@ -380,7 +378,6 @@ LINES = (
 @given(
     st.lists(st.sampled_from(LINES), max_size=8), st.sampled_from(["\n", "\r\n", "\r", "\x85", "\u2028"]), st.booleans()
 )
-@settings(max_examples=80)
 def test_reading_once_gives_the_same_as_parsing_first(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, marked: bool
 ) -> None:

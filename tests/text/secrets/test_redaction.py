@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.text.secrets.redaction import Redactor, redact
@@ -128,7 +128,6 @@ def test_code_and_placeholders_stay(text: str) -> None:
     assert Redactor().code(f"x = 1\n{text}\ny = 2\n") == f"x = 1\n{text}\ny = 2\n"
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from([*"\"'`=:[]\\ \n", ":=", "password", "API_KEY", "token", "TOKEN=", ": str ", HEX, "hunter2x!"]),
@@ -187,7 +186,6 @@ def test_json_is_cleaned_in_names_and_values_and_at_any_depth() -> None:
     assert secret not in repr(Redactor().json(deep))
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=200), st.sampled_from(sorted(SECRETS)), st.text(max_size=200))
 def test_a_text_without_its_secrets_has_none_any_more(before: str, secret: str, after: str) -> None:
     once = redact(f"{before} {secret} {after}")
@@ -195,7 +193,6 @@ def test_a_text_without_its_secrets_has_none_any_more(before: str, secret: str, 
     assert redact(once.text).text == once.text
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(
@@ -226,7 +223,6 @@ def test_prose_stays_as_it_is(words: list[str]) -> None:
     assert redact(" ".join(words)).found == {}
 
 
-@settings(max_examples=60)
 @given(st.text(alphabet="sk-anteyJ.:/@='\"\\n -BEGINPRVATKY0a", max_size=400))
 def test_any_text_can_be_searched(text: str) -> None:
     once = redact(text).text

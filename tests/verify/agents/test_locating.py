@@ -1,7 +1,7 @@
 """Where a checker's finding is, decided without a look at the disk."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.verify.agents.checker import MOST_PLACES, LineCounts, elsewhere, locate, relative
@@ -80,7 +80,6 @@ def test_only_what_is_not_verified_is_looked_up_and_not_without_end() -> None:
     assert len(elsewhere(many, "/r/top", {})) == MOST_PLACES
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=20), st.integers(), st.integers())
 def test_what_is_found_is_always_inside_of_a_known_file(file: str, line: int, end: int) -> None:
     found = locate(finding(line, end, file=file), LINES)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.call import Stop
@@ -316,7 +316,6 @@ VALUES = st.recursive(
 NAMES = st.sampled_from(["file", "line", "end_line", "severity", "finding", "cwe", "confidence", "replacement", "x"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     findings=VALUES | st.lists(st.dictionaries(NAMES, VALUES, max_size=9), max_size=3),
     more=st.dictionaries(st.sampled_from(["summary", "score", "parts", "coverage", "y"]), VALUES, max_size=3),
@@ -333,7 +332,6 @@ def test_no_reply_breaks_the_reader_and_what_is_found_was_shown(
         assert len(found.findings) + len(found.rejected) == len(findings)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200) | st.text(alphabet='{}[]",:`\n findings', max_size=80))
 def test_no_text_breaks_the_reader(text: str) -> None:
     found = reading(text)

@@ -6,7 +6,7 @@ from hashlib import sha256
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
@@ -50,7 +50,6 @@ def all_lines(sources: Sequence[Source]) -> dict[tuple[str, int], str]:
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r") | st.just("\n"), max_size=400)
 
 
-@settings(max_examples=70)
 @given(st.lists(TEXTS, max_size=5), st.integers(1900, 2500), st.integers(0, 30))
 def test_every_line_is_shown_under_its_number_and_no_chunk_is_too_large(
     texts: list[str], size: int, overlap: int
@@ -68,7 +67,6 @@ def test_every_line_is_shown_under_its_number_and_no_chunk_is_too_large(
     assert len({chunk.name for chunk in chunks}) == len(chunks)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.integers(0, 150), min_size=1, max_size=60), st.integers(300, 900), st.integers(0, 40))
 def test_pieces_of_a_file_overlap_as_told_and_each_goes_on(lengths: list[int], size: int, overlap: int) -> None:
     chunks = cut([file("a", "".join("x" * length + "\n" for length in lengths))], limits(size, overlap))

@@ -226,9 +226,7 @@ anything = st.recursive(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(agents=st.lists(st.dictionaries(words, anything, max_size=6), max_size=3), top=st.dictionaries(words, anything))
 def test_whatever_is_written_is_read_or_told(tmp_path: Path, agents: list[object], top: dict[str, object]) -> None:
     found = inspect(write(tmp_path, json.dumps({"agents": agents, **top})))

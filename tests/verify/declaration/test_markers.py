@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadFile
@@ -147,7 +147,6 @@ LEAVES = st.text(max_size=5) | st.none()
 TREES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.just("files"), inner), max_leaves=8)
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=60) | TREES.map(json.dumps))
 def test_any_content_names_files_or_is_refused(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     root = tmp_path_factory.getbasetemp() / "marked"

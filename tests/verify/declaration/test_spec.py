@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
@@ -155,7 +155,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     key=st.sampled_from(list(stored(FULL))),
     inner=st.sampled_from(list(stored(FULL)["verifiers"][0])),

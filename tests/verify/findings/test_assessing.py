@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.verify.declaration.verification import Kind, Verifier
@@ -182,7 +182,6 @@ def test_many_reasons_are_not_all_told() -> None:
 OUTCOMES = st.sampled_from(["good", "bad", "failed", "missing"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(OUTCOMES, max_size=4), max_size=4))
 def test_a_wave_passes_only_when_everything_that_is_for_somebody_was_really_checked(agents: list[list[str]]) -> None:
     said = {"good": examined(), "bad": examined(finding()), "failed": Examined(failure="x", code="timed_out")}

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.verify.findings.assessment import add, count, less
@@ -103,7 +103,6 @@ def test_thousands_of_findings_on_one_line_are_merged_in_little_time() -> None:
     assert len(merge([("ann", [finding(n, n + 900, finding=f"w{n}") for n in range(1, 2_000)])])) == 1_999
 
 
-@settings(max_examples=40, deadline=None)
 @given(BY_AGENT)
 def test_nothing_is_lost(given_: ByAgent) -> None:
     found = merge(given_)
@@ -114,7 +113,6 @@ def test_nothing_is_lost(given_: ByAgent) -> None:
     assert {agent for one in found for agent in one.by} == {agent for agent, findings in given_ if findings}
 
 
-@settings(max_examples=40, deadline=None)
 @given(BY_AGENT, st.randoms(use_true_random=False))
 def test_the_order_does_not_matter(given_: ByAgent, chance: random.Random) -> None:
     alone = [(agent, [one]) for agent, findings in given_ for one in findings]
@@ -122,7 +120,6 @@ def test_the_order_does_not_matter(given_: ByAgent, chance: random.Random) -> No
     assert merge(alone) == merge(given_)
 
 
-@settings(max_examples=40, deadline=None)
 @given(BY_AGENT)
 def test_every_finding_is_an_origin_of_exactly_one(given_: ByAgent) -> None:
     said = Counter(agent for agent, findings in given_ for _ in findings)

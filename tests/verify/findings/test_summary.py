@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.verify.findings.answers import speaks_flaw, summary_flaw
@@ -85,7 +85,6 @@ def test_any_other_words_are_a_flaw(words: str) -> None:
     assert "the text says in words" in speaks_flaw(words, [], "the text")
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.builds(str.join, st.sampled_from([" ", ""]), WORDS) | st.text(max_size=20))
 def test_no_words_pass_with_a_number_or_with_a_severity_that_is_not_denied(words: str) -> None:
     if not words.strip() or summary_flaw(words, []):
@@ -96,7 +95,6 @@ def test_no_words_pass_with_a_number_or_with_a_severity_that_is_not_denied(words
         assert not severe or re.search(r"\b(?:no|0|zero)\b", before)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.sampled_from(NONE), st.sampled_from(["1", "a critical issue", "7 bugs", "but not really", "high"]))
 def test_nothing_can_be_added_to_words_that_are_accepted(words: str, more: str) -> None:
     for said in (f"{words} {more}", f"{more} {words}", f"{words}. {more}", f"{words}, {more}"):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.verify.findings.finding import Severity
@@ -132,7 +132,6 @@ def test_our_own_json_is_read_as_strictly_as_that_of_models() -> None:
 
 
 @pytest.mark.parametrize("name", PARSERS)
-@settings(max_examples=40, deadline=None)
 @given(
     text=st.text(max_size=120) | st.text(alphabet='a.py:1 []{}",_=E-\nFound error', max_size=120),
     code=st.integers(0, 5),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.canonical import Json
@@ -156,7 +156,6 @@ KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_no_result_breaks_the_parser(changes: dict[str, Json]) -> None:
     found = read(result(**changes))
