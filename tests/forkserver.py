@@ -29,6 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+import click
 from genai_prices.data_snapshot import get_snapshot
 
 ROOT = Path(__file__).parent.parent
@@ -346,11 +347,21 @@ def load() -> None:
     for found in pkgutil.walk_packages(package.__path__, "muster."):
         if not found.name.endswith("__main__") and not found.name.startswith("muster.testing"):
             importlib.import_module(found.name)
-    # What every command would read or compile again: the price list, the queries of a store, patterns of secrets.
+    # What every command would read or compile again: its declaration, the price list, queries, patterns of secrets.
+    _make_commands(importlib.import_module("muster.cli.commands").app)
     get_snapshot()
     importlib.import_module("muster.store.queries").queries()
     importlib.import_module("muster.text.secrets.redaction").redact("a text in which nothing is to be found")
     gc.freeze()
+
+
+def _make_commands(group: click.Command) -> None:
+    """Make every command below a group, which reads what it declares."""
+    context = click.Context(group)
+    for name in group.list_commands(context) if isinstance(group, click.Group) else ():
+        command = group.get_command(context, name)
+        if command is not None:
+            _make_commands(command)
 
 
 def main(asked: str, held: str) -> None:

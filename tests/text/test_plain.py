@@ -1,10 +1,8 @@
 """Titles are words: the signs of Markdown and HTML are left out, and what only looks like them stays."""
 
-import time
-
 import pytest
 
-from muster.text.plain import plain_words
+from muster.text.plain import MAX_READ, plain_words
 
 
 @pytest.mark.parametrize(
@@ -29,8 +27,9 @@ def test_a_title_has_no_markup(text: str, words: str) -> None:
     assert plain_words(text) == words
 
 
-def test_a_text_made_to_be_slow_is_not() -> None:
-    began = time.perf_counter()
-    for text in ("[" * 2000, "**a" * 600, "<a " * 600, "_a" * 1000, ">" * 2000, "- " * 1000, "`" * 2000, "<!--" * 500):
-        plain_words(text)
-    assert time.perf_counter() - began < 2
+@pytest.mark.parametrize("piece", ["[", "**a", "<a ", "_a", ">", "- ", "`", "<!--", "<!---->", "<b></b>", "**a** "])
+@pytest.mark.timeout(60)
+def test_a_text_made_to_be_slow_is_not(piece: str) -> None:
+    """Take minutes for some of them where the work grows with the square of the text."""
+    for _ in range(20):
+        assert len(plain_words(piece * 100_000)) <= MAX_READ
