@@ -29,7 +29,7 @@ from muster.cli.line.parameters import (
     shown_name,
 )
 from muster.cli.terminal.output import CommonOptions, print_json, write_to
-from muster.domain.errors import BadArgument, BadConfiguration
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -236,7 +236,7 @@ class CliCommand(_Shared):
             return self.entry.load()(common, **{one.name: one.make(given) for one in self.taken})
         except BadArgument as error:
             raise error.named(self._options()) from error
-        except BadConfiguration as error:
+        except (BadConfiguration, NotFound) as error:
             error.flaws = tuple(flaw.named(self._options()) for flaw in error.flaws)
             raise
 

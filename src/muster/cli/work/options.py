@@ -36,7 +36,7 @@ def arguments_of(known: AppKind) -> Callable[..., WorkArguments]:
 
 def _parameters(known: AppKind) -> tuple[Parameter, ...]:
     kind = known.kind
-    order: Any = Annotated[kind.order, Bundle(kind.order, known.doors.heading or kind.title)]
+    order: Any = Annotated[known.order, Bundle(known.order, known.doors.heading or kind.title)]
     reports: Any = Annotated[list[str] | None, report_option(kind)]
     return (
         _parameter("order", order),

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
+from muster.domain.doors import LOCAL, REMOTE, Door
 from muster.domain.errors import BadArgument
-from muster.domain.order import LOCAL, REMOTE, Door, FieldForm, Name, OrderField
+from muster.domain.order import FieldForm, Name, OrderField
 from muster.domain.run_order import EffortField, LimitedRunOrder, PlannedRun
 
 MAX_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
