@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from muster.app.kinds import AppKind
 from muster.cli.line import Bundle
 from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption, report_option
-from muster.domain.batch import Patience
+from muster.domain.patience import Patience
 from muster.domain.run_order import RunOrder
 
 
