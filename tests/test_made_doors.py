@@ -225,6 +225,8 @@ async def test_a_job_starts_work_of_any_kind(tmp_path: Path) -> None:
         ({"start": "question", "agent": "sim/slow", "prompt": "blue"}, "sim/slow"),
         ({"start": "chain", "files": ["a.yaml"], "chain": "a"}, "files"),
         ({"start": "verification", "agents_file": "a.yaml"}, "agents_file"),
+        ({"start": "battle", "agentId": "sim/echo", "budgetUsd": 1e-9}, "budgetUsd must have at most six"),
+        ({"start": "battle", "agentId": ["sim/echo"]}, "agentId: must be a string$"),
     ],
 )
 async def test_a_job_is_refused_by_its_fields(tmp_path: Path, data: dict[str, Any], said: str) -> None:

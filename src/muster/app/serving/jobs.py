@@ -81,7 +81,10 @@ class JobIntake:
         known = await acting.runs.requested()
         if known is not None:
             return known
-        made = await kind.submit(acting, wanted)
+        try:
+            made = await kind.submit(acting, wanted)
+        except BadArgument as error:
+            raise error.named(kind.model.names()) from error
         return await made.run() if isinstance(made, RunHandle) else made
 
 

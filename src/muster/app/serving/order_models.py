@@ -17,7 +17,15 @@ from pydantic_core import PydanticCustomError
 
 from muster.domain.canonical import JsonObject
 from muster.domain.doors import Door
-from muster.domain.order import DeclaredField, FieldForm, ValueBounds, given_fields, order_fields, without_none
+from muster.domain.order import (
+    DeclaredField,
+    FieldForm,
+    ValueBounds,
+    given_fields,
+    is_many,
+    order_fields,
+    without_none,
+)
 from muster.text.declared_forms import bounded
 
 CONTRADICTION = "contradiction"  # the kind of an error about a field that says otherwise than another one
@@ -175,7 +183,7 @@ def _named_in(
     for one in order_fields(kind) if isinstance(given, Mapping) else ():
         name = names.get(f"{own}{one.name}", "")
         value = given.get(name)
-        for place, each in enumerate(value) if isinstance(value, list) else ((None, value),):
+        for place, each in enumerate(value) if is_many(one.kind) and isinstance(value, list) else ((None, value),):
             where = f"{path}{name}" if place is None else f"{path}{name}[{place}]"
             if isinstance(each, str) and each and one.declared.form in _NAMED:
                 yield one.declared.form, where, each

@@ -241,10 +241,11 @@ class CliCommand(_Shared):
             raise
 
     def _options(self) -> dict[str, str]:
-        """Return options and arguments by the names of what they set, and options by their own without the dashes."""
+        """Return options and arguments by the names of what they set, and options by their own, also with a unit."""
         options = [each for each in self.params if isinstance(each, click.Option)]
         named = {name.lstrip("-").replace("-", "_"): name for each in options for name in each.opts if name[:2] == "--"}
-        return named | {str(each.name): shown_name(each) for each in self.params}
+        units = {f"{name}_{unit}": option for name, option in named.items() for unit in ("usd", "secs")}
+        return units | named | {str(each.name): shown_name(each) for each in self.params}
 
 
 def _is_option(word: str, name: str) -> bool:

@@ -96,5 +96,5 @@ def require_one_chain(order: ChainOrder) -> None:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise BadArgument(f"--input {text!r} has no value", suggestions=("write it like --input topic=bees",))
+        raise BadArgument(f"{text!r} has no value", argument="input", suggestions=("write it like --input topic=bees",))
     return name, value
