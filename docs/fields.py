@@ -8,7 +8,8 @@ from types import NoneType
 from pydantic.alias_generators import to_camel
 
 from muster.app.kinds import KINDS, AppKind
-from muster.domain.order import DeclaredField, Door, choices_of, element_of, is_many, order_fields
+from muster.domain.doors import Door
+from muster.domain.order import DeclaredField, choices_of, element_of, is_many, order_fields
 from muster.mcp.server import TOOLS
 
 HEAD = """# Fields of orders
@@ -22,13 +23,13 @@ TYPES = {str: "text", int: "whole number", float: "number", bool: "yes or no", P
 
 def fields_page() -> str:
     """Return the page."""
-    return "\n\n".join([HEAD, *(_table(known) for known in KINDS if known.kind.order is not None)]) + "\n"
+    return "\n\n".join([HEAD, *(_table(known) for known in KINDS if known.kind.order)]) + "\n"
 
 
 def _table(known: AppKind) -> str:
     head = [f"## {known.kind.title}", "", f"`{known.kind.command}`. {known.kind.about}", ""]
     rows = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-    rows += [f"| {' | '.join(_row(known, one))} |" for one in order_fields(known.kind.order) if _is_told(one)]
+    rows += [f"| {' | '.join(_row(known, one))} |" for one in order_fields(known.order) if _is_told(one)]
     return "\n".join([*head, *rows])
 
 
@@ -40,7 +41,7 @@ def _row(known: AppKind, one: DeclaredField) -> Iterator[str]:
     declared = one.declared
     option = declared.metavar if declared.argument else (declared.option or (f"--{one.name.replace('_', '-')}",))[0]
     spelled = declared.alias or (to_camel(one.name) if known.doors.camel else one.name)
-    told = any(issubclass(getattr(tool.takes, "order_kind", NoneType), known.kind.order) for tool in TOOLS.values())
+    told = any(issubclass(getattr(tool.takes, "order_kind", NoneType), known.order) for tool in TOOLS.values())
     yield f"`{option}`" if one.at(Door.COMMAND) else ""
     yield f"`{spelled}`" if one.at(Door.REQUEST) or one.at(Door.JOB) else ""
     yield f"`{one.name}`" if one.at(Door.TOOL) and told else ""

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.app.kinds import KINDS, made_at
-from muster.domain.order import Door
+from muster.domain.doors import Door
 from muster.suites.order import RejudgeOrder
 
-ORDERS: tuple[type, ...] = (*(known.kind.order for known in KINDS if known.kind.order is not None), RejudgeOrder)
+ORDERS: tuple[type, ...] = (*(known.order for known in KINDS if known.kind.order), RejudgeOrder)
 FORMS: Mapping[str, Any] = {  # by the name of the form in the address of the page
-    known.kind.word.partition(" ")[0]: known.kind.order for known in made_at(Door.REQUEST)
+    known.kind.word.partition(" ")[0]: known.order for known in made_at(Door.REQUEST)
 }

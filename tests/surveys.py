@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import muster
 from muster.domain.canonical import Json
+from muster.domain.doors import LOCAL
 from muster.domain.kind import WorkKind
-from muster.domain.order import LOCAL, FieldForm, Name, OrderField, Text
+from muster.domain.order import FieldForm, Name, OrderField, Text
 from muster.domain.run_order import LimitedRunOrder
 
 
@@ -61,6 +62,6 @@ SURVEY = WorkKind(
     about="Ask several agents one question and count the answers.",
     module="tests.surveys",
     command="muster survey",
-    order=SurveyOrder,
+    order="tests.surveys:SurveyOrder",
     spec_of=spec_of_survey,
 )

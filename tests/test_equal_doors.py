@@ -22,11 +22,10 @@ from muster.battles.order import BattleOrder, BattlesOrder, ScaleOrder
 from muster.cli.commands import app
 from muster.cli.line import Bundle
 from muster.cli.line.commands import SETTINGS, CliCommand, CliGroup, load_place
+from muster.domain.doors import REMOTE, Door
 from muster.domain.errors import BadArgument
 from muster.domain.order import (
-    REMOTE,
     DeclaredField,
-    Door,
     Name,
     OrderField,
     ValueBounds,
@@ -287,7 +286,7 @@ def _element_tries(one: DeclaredField, kind: Any, inner: ValueBounds | None, doo
         yield from ((choice, True) for choice in choices)
         yield "nothing known", False
     elif kind is str and (inner or not is_many(one.kind)):
-        yield from ((text, within) for text, within in _text_tries(bounds) if text or one.default != "")
+        yield from ((text, within or text == one.default) for text, within in _text_tries(bounds))
 
 
 def _within_tries(whole: Any, door: Door) -> Iterator[tuple[Any, bool]]:
@@ -448,7 +447,7 @@ FURTHER = {"TaskOrder": {"muster task run"}, "RejudgeOrder": {"muster runs rejud
 
 @pytest.mark.parametrize("known", [known for known in KINDS if known.kind.order], ids=lambda known: known.kind.word)
 def test_every_door_of_a_kind_is_compared(known: AppKind) -> None:
-    order: Any = known.kind.order
+    order: Any = known.order
     declared = {door for door in Door if any(one.at(door) for one in order_fields(order))}
     local = {Door.PYTHON, Door.COMMAND} if _needs_this_machine(order) else declared
     expected = {door for door in declared & local if (order.__name__, door) not in NO_DOOR}

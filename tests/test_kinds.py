@@ -13,8 +13,9 @@ import muster
 from muster.api.routes.runs import MEDIA
 from muster.app.kinds import BUILT_IN, KINDS, AppKind, app_kind, called, kind_of, loaded
 from muster.dashboard import ASSETS
+from muster.domain.doors import REMOTE, Door
 from muster.domain.kind import WorkKind
-from muster.domain.order import REMOTE, Door, order_fields
+from muster.domain.order import order_fields
 from muster.engine.workload import REGISTRY
 
 from .app.test_verdicts import run_of
@@ -280,7 +281,7 @@ def test_every_format_has_a_media_type() -> None:
 @pytest.mark.parametrize("known", [known for known in KINDS if known.kind.order], ids=lambda known: known.kind.word)
 def test_a_door_is_made_from_the_order_or_says_why_not(known: AppKind) -> None:
     for door in (Door.COMMAND, Door.REQUEST, Door.TOOL, Door.JOB):
-        is_open = any(one.at(door) and door not in one.declared.required_at for one in order_fields(known.kind.order))
+        is_open = any(one.at(door) and door not in one.declared.required_at for one in order_fields(known.order))
         assert known.made_at(door) or door in known.doors.own or not is_open or _needs_this_machine(known), door
     assert all(reason for reason in known.doors.own.values())
     assert not any(known.made_at(door) for door in known.doors.own)
@@ -288,4 +289,4 @@ def test_a_door_is_made_from_the_order_or_says_why_not(known: AppKind) -> None:
 
 def _needs_this_machine(known: AppKind) -> bool:
     """Return whether something that must be said cannot be said over a network."""
-    return any(one.required(Door.PYTHON) and not one.declared.doors & REMOTE for one in order_fields(known.kind.order))
+    return any(one.required(Door.PYTHON) and not one.declared.doors & REMOTE for one in order_fields(known.order))

@@ -26,7 +26,7 @@ from muster.cli.runs.endings import ending_of_kind
 from muster.cli.work.table import command_of
 from muster.domain.errors import BadArgument
 from muster.domain.kind import KindReport
-from muster.domain.order import named_agents
+from muster.domain.named import named_agents
 from muster.engine.queue.base import QueuedJob
 from muster.mcp.server import TOOLS, Coordinator
 from muster.mcp.tools.work import tool_of
@@ -196,7 +196,7 @@ def test_what_is_made_is_looked_for_only_under_names_that_are_not_written_down()
     written = {"list": CommandEntry("List them."), "worker": CommandEntry("Work.")}
     nowhere = CommandTable(written, "work.nowhere:COMMANDS", before="worker")
     assert nowhere["list"].about == "List them."
-    first, *made, last = CommandTable(written, "work.table:COMMANDS", before="worker")
+    first, *made, last = CommandTable(written, "work.table:made_commands", before="worker")
     assert (first, last) == ("list", "worker")
     assert {"council", "battle", "scale"} <= set(made)  # each further kind adds its own
     with pytest.raises(ModuleNotFoundError):
@@ -225,6 +225,8 @@ async def test_a_job_starts_work_of_any_kind(tmp_path: Path) -> None:
         ({"start": "question", "agent": "sim/slow", "prompt": "blue"}, "sim/slow"),
         ({"start": "chain", "files": ["a.yaml"], "chain": "a"}, "files"),
         ({"start": "verification", "agents_file": "a.yaml"}, "agents_file"),
+        ({"start": "battle", "agentId": "sim/echo", "budgetUsd": 1e-9}, "budgetUsd must have at most six"),
+        ({"start": "battle", "agentId": ["sim/echo"]}, "agentId: must be a string$"),
     ],
 )
 async def test_a_job_is_refused_by_its_fields(tmp_path: Path, data: dict[str, Any], said: str) -> None:

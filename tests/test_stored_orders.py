@@ -17,8 +17,9 @@ from muster.app.kinds import AppKind, made_at
 from muster.app.orders import start_of
 from muster.app.serving.jobs import START, JobIntake
 from muster.app.serving.order_models import order_model
+from muster.domain.doors import Door
 from muster.domain.money import to_usd
-from muster.domain.order import DeclaredField, Door, element_of, is_many, order_fields
+from muster.domain.order import DeclaredField, element_of, is_many, order_fields
 from muster.domain.run import Run
 from muster.domain.run_order import MAX_SECONDS
 from muster.engine.queue.base import QueuedJob
@@ -65,7 +66,7 @@ async def muster(project: Path) -> AsyncIterator[Muster]:
 
 def numbers(known: AppKind, door: Door) -> Iterator[DeclaredField]:
     """Yield the numbers that can be said at a door."""
-    for one in order_fields(known.kind.order):
+    for one in order_fields(known.order):
         is_number = not is_many(one.kind) and element_of(one.kind)[0] in (int, float)
         if is_number and one.at(door) and (known.kind.word, one.name) not in LEFT_OUT:
             yield one
@@ -101,7 +102,7 @@ def stored(run: Run) -> dict[str, list[Any]]:
 
 def lost(known: AppKind, run: Run, given: Mapping[str, Any]) -> list[str]:
     """Return the numbers that were said and are stored otherwise; what is as usual need not be stored."""
-    kept, fields = stored(run), {one.name: one for one in order_fields(known.kind.order)}
+    kept, fields = stored(run), {one.name: one for one in order_fields(known.order)}
     return [
         f"{name}: {value!r} is stored as {kept.get(name)}"
         for name, value in given.items()
@@ -112,7 +113,7 @@ def lost(known: AppKind, run: Run, given: Mapping[str, Any]) -> list[str]:
 
 def sent(known: AppKind, door: Door, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON that says something at a door."""
-    order = known.doors.tool_order if door is Door.TOOL and known.doors.tool_order else known.kind.order
+    order = known.tool_order if door is Door.TOOL else known.order
     names = order_model(order, door, name="Sent", camel=known.doors.camel and door is not Door.TOOL).names()
     kept = {names[name]: value for name, value in {**SAID[known.kind.word], **given}.items() if name in names}
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]  # lists in place of tuples
@@ -159,7 +160,7 @@ async def test_what_a_tool_is_told_is_stored(known: AppKind, most: bool, muster:
 @each_at(Door.COMMAND)
 async def test_what_is_ordered_here_is_stored(known: AppKind, most: bool, muster: Muster) -> None:
     given = said(known, Door.COMMAND, most=most)
-    order = known.kind.order(**SAID[known.kind.word] | given)
+    order = known.order(**SAID[known.kind.word] | given)
     handle = await start_of(known)(muster, order)
     run = await handle.run()
     await muster.runs.cancel(run.id)

@@ -322,7 +322,15 @@ def test_a_suite_run_takes_answers_and_cases_of_another(server: Server) -> None:
     assert replayed.status == 202, replayed.body
     assert server.until(replayed.json["id"], "completed")["origin"]["run"] == first
     assert server.post("/api/suites/start", {**body, "only_failed": first}).status == 404
-    assert server.post("/api/suites/start", {**body, "reuse": "../file.json"}).status == 404
+    for field in ("replay", "reuse", "only_failed"):
+        refused = server.post("/api/suites/start", {**body, field: "../file.json"})
+        flaws = [(flaw["path"], flaw["code"], flaw["suggestion"]) for flaw in refused.error["fields"]]
+        assert (refused.status, flaws) == (404, [(field, "unknown", "muster runs list")])
+    asked = server.post("/api/ask", {"agent": "sim/echo", "prompt": "hello"}).json["id"]
+    refused = server.post("/api/suites/start", {**body, "replay": asked})
+    assert (refused.status, [flaw["path"] for flaw in refused.error["fields"]]) == (400, ["replay"])
+    refused = server.post("/api/suites/start", {**body, "replay": first, "reuse": first})
+    assert (refused.status, [flaw["path"] for flaw in refused.error["fields"]]) == (400, ["replay", "reuse"])
 
 
 def test_the_diff_of_a_task_is_what_it_changed_in_its_worktree(project: Project) -> None:

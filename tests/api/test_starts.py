@@ -200,6 +200,7 @@ def test_a_known_id_is_the_same_request_under_any_key(server: Server) -> None:
         ("ask", {**ASK, "budget_usd": 1}, {**ASK, "budget_usd": 1.0}),
         ("ask", {**ASK, "name": None, "run_tags": []}, ASK),
         ("ask", {**ASK, "dispatch": "live"}, ASK),
+        ("battles/start", {"agentId": "sim/echo", "goal": "", "messageLimit": 25}, {"agentId": "sim/echo"}),
     ],
 )
 def test_a_request_that_is_spelled_otherwise_is_the_same(
@@ -214,6 +215,9 @@ def test_a_request_that_is_spelled_otherwise_is_the_same(
 def test_names_of_one_id_must_not_differ(server: Server) -> None:
     answer = server.post("/api/battles/start", {**BATTLE, "id": "a", "jobId": "b"})
     assert (answer.status, answer.error["code"]) == (400, "bad_request")
+    assert answer.error["fields"] == [
+        {"path": "jobId", "code": "conflict", "message": "must be the same as id", "suggestion": None}
+    ]
 
 
 def test_clients_that_choose_one_id_under_many_keys_start_one_run(server: Server) -> None:

@@ -20,8 +20,9 @@ from muster.api.guards import Lifetime, RequestIds, RequestLimits
 from muster.api.schema import ERRORS
 from muster.app import Muster
 from muster.app.kinds import AppKind, made_at
+from muster.domain.doors import Door
 from muster.domain.errors import MusterError, ProviderFault, StoreFailed
-from muster.domain.order import DeclaredField, Door, FieldForm, element_of, is_many, order_fields
+from muster.domain.order import DeclaredField, FieldForm, element_of, is_many, order_fields
 from muster.settings import load_settings
 from tests.git.repository import Repository
 
@@ -35,7 +36,7 @@ HOST = {"host": "127.0.0.1"}
 
 def smallest(known: AppKind) -> dict[str, Any]:
     """Return the smallest valid body of a request that starts work of a kind."""
-    needed = [one for one in order_fields(known.kind.order) if one.at(Door.REQUEST) and one.required(Door.REQUEST)]
+    needed = [one for one in order_fields(known.order) if one.at(Door.REQUEST) and one.required(Door.REQUEST)]
     return {one.declared.alias or one.name: _least(one) for one in needed}
 
 

@@ -41,7 +41,7 @@ def agents(sim: RehearsalProcess, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 
 def test_the_kinds_that_ask_models_directly_take_an_effort() -> None:
-    takes = {known.kind.workload for known in KINDS if known.kind.order and _takes(known.kind.order)}
+    takes = {known.kind.workload for known in KINDS if known.kind.order and _takes(known.order)}
     assert takes == TAKES_IT
 
 

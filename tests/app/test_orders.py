@@ -13,19 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from muster.app.serving.order_models import asked_for, order_model
+from muster.app.serving.order_models import order_body, order_model
 from muster.battles.order import BattleOrder, ScaleOrder
 from muster.cli.line.parameters import Bundle, bundled
-from muster.domain.order import (
-    LOCAL,
-    REMOTE,
-    DeclaredField,
-    Door,
-    FieldForm,
-    OrderField,
-    field_flaws,
-    order_fields,
-)
+from muster.domain.doors import LOCAL, REMOTE, Door
+from muster.domain.order import DeclaredField, FieldForm, OrderField, field_flaws, order_fields
 from tests.orders import ORDERS
 
 WIRE_DOORS = (Door.REQUEST, Door.TOOL, Door.JOB)
@@ -133,10 +125,19 @@ def test_equal_requests_ask_for_the_same_whatever_they_leave_out() -> None:
         {"agentId": "a", "id": "b1", "goal": None, "dispatch": "live", "validators": [], "cache": None},
         {"agentId": "a", "id": "b1", "runId": "b1"},
     ]
-    asked = [asked_for(model.model_validate(one)) for one in said]
-    assert asked == [{"agentId": "a", "id": "b1"}] * 3
-    with pytest.raises(ValidationError, match="id, jobId and runId are names of one id, and differ"):
+    asked = [order_body(model.model_validate(one)) for one in said]
+    assert [(one.asked(), one.earlier()) for one in asked] == [({"agentId": "a", "id": "b1"}, ())] * 3
+    with pytest.raises(ValidationError, match="must be the same as id"):
         model.model_validate({"agentId": "a", "id": "b1", "runId": "b2"})
+
+
+def test_a_default_that_is_written_out_asks_for_nothing_more_and_its_older_spelling_is_known() -> None:
+    model = order_model(ScaleOrder, Door.REQUEST, name="ScaleBody", camel=True)
+    said: list[dict[str, Any]] = [{"messageLimit": 25}, {"agentIds": [], "messageLimit": 25}, {"systemPrompt": ""}]
+    asked = [order_body(model.model_validate({"agentId": "a", **one})) for one in said]
+    assert [one.asked() for one in asked] == [{"agentId": "a"}] * 3
+    assert [one.earlier() for one in asked] == [({"agentId": "a", "messageLimit": 25},)] * 2 + [()]
+    assert order_body(model.model_validate({"agentId": "a", "messageLimit": 24})).asked()["messageLimit"] == 24
 
 
 def test_an_order_that_was_sent_is_the_order_that_a_program_makes() -> None:

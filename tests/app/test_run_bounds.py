@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import pytest
 
 import muster
-from muster.domain.order import LOCAL, OrderField, order_fields
+from muster.domain.doors import LOCAL
+from muster.domain.order import OrderField, order_fields
 from muster.domain.run_order import MAX_SECONDS, MAX_TAGS, LimitedRunOrder
 
 

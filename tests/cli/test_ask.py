@@ -293,6 +293,23 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(shell: Shell) -> N
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("ask", "nobody", "hi"), "AGENT"),
+        (("task", "submit", "x", "--agent", "nobody"), "--agent"),
+        (("run", "cases.yaml", "--agent", "nobody"), "--agent[0]"),
+        (("run", "cases.yaml", "--agent", "sim/echo", "--judge", "nobody"), "--judge"),
+    ],
+)
+def test_an_agent_that_is_unknown_is_told_by_its_option(shell: Shell, words: tuple[str, ...], field: str) -> None:
+    asked, expected = "{messages: [{role: user, content: hi}]}", "{output: [{kind: contains, value: hi}]}"
+    case = f"{{id: greeter/a, input: {asked}, expected: {expected}}}"
+    (shell.folder / "cases.yaml").write_text(f"schema_version: 1\nskill_or_agent: greeter\ncases: [{case}]\n")
+    done = shell.muster(*words, "--json")
+    assert (done.code, [flaw["path"] for flaw in done.error()["fields"]]) == (3, [field])
+
+
 @pytest.mark.parametrize("words", [["--json"], ["runs", "--json"]])
 def test_even_help_is_an_envelope_when_json_is_wanted(shell: Shell, words: list[str]) -> None:
     assert "Usage" in shell.muster(*words).data()["help"]

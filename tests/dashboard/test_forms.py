@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from muster.domain.order import DeclaredField, Door, FieldForm, choices_of, element_of, is_many, order_fields
+from muster.domain.doors import Door
+from muster.domain.order import DeclaredField, FieldForm, choices_of, element_of, is_many, order_fields
 from tests.api.server import Server
 from tests.orders import FORMS
 

@@ -11,7 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from muster.app.kinds import made_at
-from muster.domain.order import Door
+from muster.domain.doors import Door
 from tests.api.server import CHAIN
 from tests.dashboard.operations import provider
 from tests.mcp.coordinated import PATIENCE, coordinated
@@ -399,9 +399,13 @@ async def test_the_same_request_key_starts_one_run_and_another_call_under_it_is_
         first, second = [await desk.call("ask", agent="sim/echo", prompt="hi", request_key="k") for _ in range(2)]
         assert first["id"] == second["id"]
         assert (await desk.refused("ask", agent="sim/echo", prompt="ho", request_key="k"))["error"] == "conflict"
+        battle = {"agent": "sim/echo", "counterpart": "sim/echo"}
+        spelled = [battle, {**battle, "message_limit": 25, "system_prompt": ""}]
+        started = [await desk.call("start_battle", **one, request_key="b") for one in spelled]
+        assert started[0]["id"] == started[1]["id"]
         tasks = [(await desk.call("fan_out", prompts=["a", "b"], request_key="f"))["ids"] for _ in range(2)]
         assert tasks[0] == tasks[1]
-        assert len(await muster.runs.list()) == 3
+        assert len(await muster.runs.list()) == 4
 
 
 async def test_status_progress_and_results_are_resources(tmp_path: Path) -> None:

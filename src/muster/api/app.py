@@ -42,7 +42,7 @@ from muster.app import Muster
 from muster.app.kinds import AppKind, made_at
 from muster.app.serving.cleaning import cleaner
 from muster.app.starts import Starts
-from muster.domain.order import Door
+from muster.domain.doors import Door
 from muster.settings import Settings
 
 ROUTERS = (

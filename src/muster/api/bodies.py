@@ -1,5 +1,6 @@
 """What clients send: bodies that are read strictly, with the names of docs/HTTP.md."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,6 +37,10 @@ class StrictBody(BaseModel):
         What is left out, null or as usual does not count, so a field that is new later changes no stored digest.
         """
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+    def earlier(self) -> Sequence[JsonObject]:
+        """Return what older programs understood otherwise: nothing."""
+        return ()
 
 
 class FeedbackBody(StrictBody):

@@ -1,6 +1,6 @@
 """What routes ask for by its type: the Muster of the caller, who asks, and a way to start runs once."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol
@@ -15,7 +15,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.starts import Starts
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import JsonObject, digest
-from muster.domain.errors import BadArgument, BadConfiguration
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState, StartRequest
 
@@ -98,6 +98,9 @@ class AskedBody(Protocol):
     def asked(self) -> JsonObject:
         """Return what is asked for, spelled in one way."""
 
+    def earlier(self) -> Sequence[JsonObject]:
+        """Return the ways in which older programs spelled it, whose digests are stored."""
+
 
 class RunStarter:
     """Starts the run of this request, or finds the one that the same request started before."""
@@ -118,7 +121,9 @@ class RunStarter:
             raise BadArgument("must not be `last`, which is the newest run", argument="id")
         key = f"id:{chosen}" if self._key is None and chosen is not None else self._key
         asked = digest([self._path, {} if body is None else body.asked()])
-        request = StartRequest(client=self._caller.address, key=key, digest=asked, id=self._audit.request_id)
+        earlier = tuple(digest([self._path, one]) for one in ([] if body is None else body.earlier()))
+        address, id_ = self._caller.address, self._audit.request_id
+        request = StartRequest(client=address, key=key, digest=asked, earlier=earlier, id=id_)
         run = self._audit.muster.runs.new_id() if chosen is None else RunId(chosen)
         user = replace(self._caller.user, request=request, run=run)
 
@@ -134,7 +139,7 @@ class RunStarter:
         except BadArgument as error:
             names = {} if body is None else body.names
             raise error.named(names, lambda way: _advice(way, names)) from error
-        except BadConfiguration as error:
+        except (BadConfiguration, NotFound) as error:
             error.flaws = tuple(flaw.named({} if body is None else body.names) for flaw in error.flaws)
             raise
         response.status_code = 200 if found.known else 202

@@ -7,8 +7,8 @@ from fastapi import Depends
 from pydantic import ConfigDict
 
 from muster.api.forms import field_label
-from muster.app.serving.order_models import OrderBody, OrderModel, asked_for, order_model
-from muster.domain.order import Door
+from muster.app.serving.order_models import OrderBody, OrderModel, order_body, order_model
+from muster.domain.doors import Door
 
 
 def ordered(kind: Any, *, name: str, camel: bool = False) -> Any:
@@ -19,8 +19,7 @@ def ordered(kind: Any, *, name: str, camel: bool = False) -> Any:
     model: type[OrderModel] = type(name, (made,), {"__doc__": made.__doc__, "model_config": shown})
 
     def read(body: OrderModel) -> OrderBody[Any]:
-        order = body.order()
-        return OrderBody(order, asked_for(body), body.names(), order.id)
+        return order_body(body)
 
     annotated = Parameter("body", Parameter.POSITIONAL_OR_KEYWORD, annotation=model)
     read.__signature__ = Signature([annotated])  # type: ignore[attr-defined]  # what FastAPI reads

@@ -11,7 +11,7 @@ from muster.app.serving.orders import naming_agents, spec_of
 from muster.battles.order import BattleOrder, ScaleOrder
 from muster.councils.order import CouncilOrder
 from muster.domain.kind import WorkKind
-from muster.domain.order import named_agents
+from muster.domain.named import named_agents
 from muster.domain.run_order import RunOrder
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from muster.battles.order import BattleOrder, ScaleOrder
 from muster.domain.canonical import Json
 from muster.domain.kind import KindReport, RunVerdict, StoredSpec, Tone, WorkKind, joined, part_of, passed_or_not
 from muster.domain.run import Run
@@ -75,7 +74,7 @@ BATTLE = WorkKind(
     module="muster.battles.workload",
     command="muster battle",
     example="muster battle --agent A --counterpart B --goal TEXT --judge J",
-    order=BattleOrder,
+    order="muster.battles.order:BattleOrder",
     subject=_battle_subject,
     verdict=_battle_verdict,
     report=KindReport(function="muster.battles.reports.formats:report_of_battle", formats=FORMATS),
@@ -89,7 +88,7 @@ SCALE = WorkKind(
     module="muster.battles.scale",
     command="muster scale",
     example="muster scale --agent A --counterpart B --goal TEXT",
-    order=ScaleOrder,
+    order="muster.battles.order:ScaleOrder",
     subject=_scale_subject,
     verdict=_scale_verdict,
     report=KindReport(function="muster.battles.reports.formats:report_of_scale", formats=FORMATS),

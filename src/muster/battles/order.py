@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
+from muster.domain.doors import LOCAL, WIRE, Door
 from muster.domain.errors import ConflictingArguments
-from muster.domain.order import DEFAULT, LOCAL, MAX_TEXT, WIRE, Door, FieldForm, Name, OrderField, Text, shared_fields
+from muster.domain.order import DEFAULT, MAX_TEXT, FieldForm, Name, OrderField, Text, shared_fields
 from muster.domain.run_order import RUN_ID, EffortField, RunOrder, SamplingFields, TimeLimitField
 
 MAX_REPLIES = 25  # of the agent under test; held in the workload too, whoever made the spec

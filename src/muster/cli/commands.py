@@ -377,4 +377,6 @@ ABOUT = """Run calls to AI agents as durable work: answered once, paid once, ins
 
 A RUN is given as its id, the beginning of its id, its name (the newest run with that name), or `last`."""
 
-app = CliGroup("muster", CommandEntry(ABOUT, commands=CommandTable(COMMANDS, "work.table:COMMANDS", before="worker")))
+app = CliGroup(
+    "muster", CommandEntry(ABOUT, commands=CommandTable(COMMANDS, "work.table:made_commands", before="worker"))
+)

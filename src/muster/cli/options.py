@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeVar
 
 from muster.app.runs.options import dispatch_of, require_name
 from muster.cli.line import Argument, Bundle, Option
-from muster.domain.batch import Patience
 from muster.domain.errors import BadArgument
 from muster.domain.kind import WorkKind
 from muster.domain.order import order_fields
+from muster.domain.patience import Patience
 from muster.domain.run import Mode
 from muster.domain.run_order import DISPATCH, RUN, RunOrder
 
@@ -162,7 +162,7 @@ def read_text(given: str | None, noun: str, remedy: str) -> str:
 
 def filled(order: Order, kind: WorkKind) -> Order:
     """Return an order with what stands on standard input; what is wrong with that is told with all that is wrong."""
-    piped = [one.name for one in order_fields(kind.order) if one.declared.piped]
+    piped = [one.name for one in order_fields(type(order)) if one.declared.piped]
     given: dict[str, Any] = {name: read_text(getattr(order, name), name, kind.example) for name in piped}
     return replace(order, **given)
 

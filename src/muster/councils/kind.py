@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from muster.councils.order import CouncilOrder
 from muster.domain.kind import KindReport, RunVerdict, Tone, WorkKind, passed_or_not
 from muster.domain.run import Run
 
@@ -22,7 +21,7 @@ COUNCIL = WorkKind(
     module="muster.councils.workload",
     command="muster council",
     example="muster council QUESTION --agent A --agent B",
-    order=CouncilOrder,
+    order="muster.councils.order:CouncilOrder",
     subject=lambda spec: (spec.get("question"),),
     verdict=_verdict,
     report=KindReport(

@@ -5,7 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from muster.domain.order import LOCAL, MAX_TEXT, REMOTE, FieldForm, Name, OrderField, Text
+from muster.domain.doors import LOCAL, REMOTE
+from muster.domain.order import MAX_TEXT, FieldForm, Name, OrderField, Text
 from muster.domain.run_order import BudgetField, EffortField, LimitedRunOrder, SeedField, TimeLimitField
 
 MAX_MEMBERS = 50

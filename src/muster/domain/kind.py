@@ -1,8 +1,8 @@
 """Kinds of work: what a feature says of one, as a value that every door reads.
 
 A list of runs shows runs of all kinds, so a kind is cheap to load: what it is called, what a run of it is about and
-what it came to are here, taken from the stored spec and result. What takes long to load (the workload, the summary, the
-writers of reports) is named by its module.
+what it came to are here, taken from the stored spec and result. What takes longer to load (the order, the workload, the
+summary, the writers of reports) is named by its place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,9 +68,9 @@ def _no_trees(run: Run) -> tuple[str, ...]:
 class WorkKind:
     """A kind of work: its words, how it is ordered, what its runs are about, and what they came to.
 
-    `order` is the class whose fields a caller gives. A kind whose spec is made of nothing but that has `spec_of`, and
-    needs no code for its command, its routes and its tool: they are made from the order. `subject` takes from a stored
-    spec who is asked what: texts that stand behind each other.
+    `order` names the class whose fields a caller gives. A kind whose spec is made of nothing but these has `spec_of`,
+    and needs no code for its command, its routes and its tool: they are made from the order. `subject` takes from a
+    stored spec who is asked what: texts that stand behind each other.
     `verdict` is asked about completed runs only, with their spec and result.
     """
 
@@ -81,7 +81,7 @@ class WorkKind:
     module: str = ""  # that registers the workload
     command: str = ""  # that starts one
     example: str = ""  # a whole command that starts one
-    order: Any = None
+    order: str = ""  # "muster.battles.order:BattleOrder"
     spec_of: Callable[[Any], Json] | None = None
     subject: Callable[[StoredSpec], tuple[object, ...]] = _no_subject
     verdict: Callable[[Any, Any, Run], RunVerdict] | None = None

@@ -18,28 +18,13 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from muster.domain.doors import EVERYWHERE, REMOTE, Door
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode, choice_flaw, type_flaw
 
 MAX_NAME, MAX_TEXT = 200, 100_000  # characters
 DEFAULT = "{}"  # as what is shown of a field: its default itself
 MAX_GLOB = 1_000  # characters; the library makes a pattern of it and keeps that
-
-
-class Door(StrEnum):
-    """A way in which orders come."""
-
-    COMMAND = "command"
-    PYTHON = "python"
-    REQUEST = "request"
-    TOOL = "tool"
-    JOB = "job"
-
-
-LOCAL = frozenset({Door.COMMAND, Door.PYTHON})  # whoever comes here may read files and run programs anyway
-REMOTE = frozenset({Door.REQUEST, Door.TOOL, Door.JOB})
-WIRE = frozenset({Door.REQUEST, Door.JOB})
-EVERYWHERE = LOCAL | REMOTE
 
 
 class FieldForm(StrEnum):
@@ -401,35 +386,6 @@ def _member(kind: Any, value: Any) -> Any:
     inner, _ = element_of(kind)
     is_word = isinstance(value, str) and isinstance(inner, type) and issubclass(inner, StrEnum)
     return inner(value) if is_word else value
-
-
-COUNCIL_JUDGE = "council:"  # before a policy, in place of an agent that judges
-
-
-def named_agents(order: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the agents that an order names, also in values within it, each after the path of its field."""
-    kind: Any = type(order)
-    for one in order_fields(kind):
-        given = getattr(order, one.name)
-        for place, value in enumerate(given) if isinstance(given, tuple) else ((None, given),):
-            path = f"{prefix}{one.name}" if place is None else f"{prefix}{one.name}[{place}]"
-            if is_dataclass(value) and not isinstance(value, type):
-                yield from named_agents(value, f"{path}.")
-            elif one.declared.form is FieldForm.AGENT and isinstance(value, str) and _is_agent(value):
-                yield path, value
-
-
-def _is_agent(name: str) -> bool:
-    return bool(name) and not name.startswith(COUNCIL_JUDGE)
-
-
-def named_files(order: Any) -> Iterator[str]:
-    """Yield the files that an order names."""
-    kind: Any = type(order)
-    for one in order_fields(kind):
-        given = getattr(order, one.name)
-        if one.declared.form is FieldForm.PATH and given:
-            yield from map(str, given if isinstance(given, tuple) else (given,))
 
 
 def shared_fields(order: Any, kind: type) -> Mapping[str, Any]:

@@ -226,13 +226,13 @@ class StartRequest:
     client: str  # its address
     key: str | None = None  # that its user chose; a second request under it starts nothing
     digest: str = ""  # of what was asked for
-    earlier: str = ""  # the digest that an older program made of it; is not stored
+    earlier: tuple[str, ...] = ()  # digests that older programs made of it; are not stored
     id: str | None = None  # under which logs tell of it
     limit: StartLimit | None = None  # held when the run is stored; is not stored itself
 
     def asks_for(self, stored: "StartRequest") -> bool:
         """Return whether a stored request asked for the same."""
-        return stored.digest in (self.digest, self.earlier or self.digest)
+        return stored.digest in (self.digest, *self.earlier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from muster.domain.doors import EVERYWHERE, Door
 from muster.domain.effort import ModelEffort
 from muster.domain.money import MAX_USD
-from muster.domain.order import EVERYWHERE, Door, FieldForm, Name, OrderField
+from muster.domain.order import FieldForm, Name, OrderField
 from muster.domain.run import DEFAULT_CONCURRENCY, Fallback, Mode
 
 RUN, DISPATCH, SAMPLING = "Run", "Dispatch", "Sampling"  # headings

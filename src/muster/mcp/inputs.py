@@ -1,6 +1,6 @@
 """What tools are called with: read strictly, and told to clients as JSON Schema. No field is a path or a command."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from muster.app.kinds import KINDS
-from muster.app.serving.order_models import OrderModel, order_model
+from muster.app.serving.order_models import OrderModel, order_model, usual_names
+from muster.domain.canonical import JsonObject
+from muster.domain.doors import Door
 from muster.domain.money import MAX_USD
-from muster.domain.order import Door
 
 NUMBERED = ("events", "log", "messages", "decisions")  # parts of a run whose rows have numbers
 RUN_KINDS = ("any", *(known.kind.word for known in KINDS if known.page.is_listed))
@@ -85,9 +86,22 @@ class KeyedInput(ToolInput):
     newer: ClassVar[frozenset[str]] = frozenset()  # than the calls whose digests counted defaults
     request_key: Key = None
 
+    def spellings(self) -> Sequence[JsonObject]:
+        """Return what is asked for, without what is left out, null or as usual; then what older programs made of it."""
+        said = self.model_dump(mode="json", exclude_defaults=True)
+        said = {name: value for name, value in said.items() if value is not None}
+        whole = self.model_dump(mode="json", exclude=set(self.newer))  # defaults counted when older runs were started
+        return said, whole
+
 
 class OrderInput(KeyedInput, OrderModel):
     """An order as a tool takes it."""
+
+    def spellings(self) -> Sequence[JsonObject]:
+        """Return the same, without a default that is written out though its help tells it in words."""
+        said, whole = super().spellings()
+        usual = usual_names(self, self.order())
+        return {name: value for name, value in said.items() if name not in usual}, said, whole
 
 
 def tool_input(kind: Any, name: str, *, newer: Iterable[str] = ()) -> Any:

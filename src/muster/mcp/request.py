@@ -103,15 +103,8 @@ class ToolRequest:
             return None
         # A local caller shares its address with nobody: each key is a client of its own, so none waits for another.
         client = self.caller.address or str(key)
-        whole = given.model_dump(mode="json", exclude=set(given.newer))
-        asked = given.model_dump(mode="json", exclude_defaults=True)
-        return StartRequest(
-            client=client,
-            key=key,
-            digest=digest([self.tool, part, {name: value for name, value in asked.items() if value is not None}]),
-            earlier=digest([self.tool, part, whole]),  # defaults counted when older runs were started
-            id=self.request_id,
-        )
+        asked, *earlier = (digest([self.tool, part, one]) for one in given.spellings())
+        return StartRequest(client=client, key=key, digest=asked, earlier=tuple(earlier), id=self.request_id)
 
     def audited(self, action: str, subject: str) -> AbstractAsyncContextManager[AuditedAction]:
         """Return a context for what the caller does: written down before it, and completed after it."""

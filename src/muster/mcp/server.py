@@ -32,8 +32,8 @@ from muster.app.kinds import made_at
 from muster.app.serving.cleaning import cleaner
 from muster.app.starts import Starts
 from muster.domain.canonical import Json
+from muster.domain.doors import Door
 from muster.domain.errors import MusterError
-from muster.domain.order import Door
 from muster.mcp.errors import error_answer, flaws_answer
 from muster.mcp.request import CoordinatorTool, LocalCaller, ToolCaller, ToolRequest
 from muster.mcp.resources import RESOURCES, TEMPLATES, read_resource

@@ -1,7 +1,6 @@
 """Tasks and fan-outs as kinds of work."""
 
 from muster.domain.kind import WorkKind
-from muster.pool.order import FanOutOrder, TaskOrder
 
 TASK = WorkKind(
     workload="task",
@@ -10,7 +9,7 @@ TASK = WorkKind(
     module="muster.pool.workload",
     command="muster task submit",
     example="muster task submit PROMPT --agent AGENT",
-    order=TaskOrder,
+    order="muster.pool.order:TaskOrder",
     subject=lambda spec: (spec.get("agent"), spec.get("prompt")),
     in_slot=True,
     redacts=True,
@@ -20,5 +19,5 @@ FAN_OUT = WorkKind(
     word="fan-out",
     about="Submit one task for each of many prompts.",
     command="muster fan-out",
-    order=FanOutOrder,
+    order="muster.pool.order:FanOutOrder",
 )

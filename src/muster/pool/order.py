@@ -7,19 +7,9 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
+from muster.domain.doors import EVERYWHERE, LOCAL, REMOTE, Door
 from muster.domain.isolation import Isolation
-from muster.domain.order import (
-    EVERYWHERE,
-    LOCAL,
-    MAX_NAME,
-    MAX_TEXT,
-    REMOTE,
-    Door,
-    FieldForm,
-    Name,
-    OrderField,
-    ValueBounds,
-)
+from muster.domain.order import MAX_NAME, MAX_TEXT, FieldForm, Name, OrderField, ValueBounds
 from muster.domain.run_order import MAX_TAGS, RUN, BudgetField, TimedRunOrder
 
 MAX_PROMPT = 1_000_000  # characters

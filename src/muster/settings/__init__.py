@@ -300,10 +300,10 @@ def parse_budget(amount: str | float | None) -> Microdollars | None:
     """Read a budget given on the command line or in Python; nothing at all is no budget."""
     if amount is None:
         return None
-    cap = from_usd(amount, "budget")
+    cap = from_usd(amount, "budget_usd")
     if cap <= 0:
         raise BadArgument(
-            f"must be more than 0, not {amount}", argument="budget", suggestions=("leave it out for no limit",)
+            f"must be more than 0, not {amount}", argument="budget_usd", suggestions=("leave it out for no limit",)
         )
     return cap
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from muster.domain.kind import KindReport, RunVerdict, WorkKind, file_names, joined, passed_or_not
 from muster.domain.run import Run
-from muster.suites.order import GenerationOrder, SuiteOrder
 
 
 def _verdict(spec: Any, result: Any, run: Run) -> RunVerdict:
@@ -19,7 +18,7 @@ SUITE = WorkKind(
     workload="suite",
     word="suite",
     about="Put every case of a suite to every agent, and judge the answers.",
-    order=SuiteOrder,
+    order="muster.suites.order:SuiteOrder",
     module="muster.suites.workload",
     command="muster run",
     example="muster run PATH --agent A",
@@ -35,7 +34,7 @@ GENERATION = WorkKind(
     word="generate",
     words="generations",
     about="Have a model write the cases of a suite.",
-    order=GenerationOrder,
+    order="muster.suites.order:GenerationOrder",
     module="muster.suites.generate.workload",
     command="muster generate",
     subject=lambda spec: (spec.get("agent"), spec.get("skill") or file_names(spec.get("extend"))),

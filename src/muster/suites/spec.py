@@ -9,7 +9,8 @@ from muster.domain.canonical import Json, JsonObject, digest
 from muster.domain.effort import with_effort
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
-from muster.domain.order import COUNCIL_JUDGE, field_flaws, shared_fields
+from muster.domain.named import COUNCIL_JUDGE
+from muster.domain.order import field_flaws, shared_fields
 from muster.domain.run import Mode
 from muster.suites.journal import Subject, SuiteSnapshot
 from muster.suites.order import SuiteChoice, SuiteFields

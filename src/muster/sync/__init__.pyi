@@ -112,7 +112,6 @@ from muster.domain.agent import Quote as Quote
 from muster.domain.agent import Timeouts as Timeouts
 from muster.domain.batch import Batch as Batch
 from muster.domain.batch import BatchState as BatchState
-from muster.domain.batch import Patience as Patience
 from muster.domain.budget import Allowance as Allowance
 from muster.domain.budget import Budgets
 from muster.domain.budget import Funds as Funds
@@ -206,6 +205,7 @@ from muster.domain.observation import Observer as Observer
 from muster.domain.observation import RunBegan as RunBegan
 from muster.domain.observation import RunEnded as RunEnded
 from muster.domain.order import FieldForm
+from muster.domain.patience import Patience as Patience
 from muster.domain.run import Dispatch as Dispatch
 from muster.domain.run import Driver
 from muster.domain.run import Origin

@@ -7,7 +7,6 @@ from typing import Any
 from muster.domain.kind import KindReport, RunVerdict, StoredSpec, WorkKind, part_of, passed_or_not
 from muster.domain.run import Run
 from muster.text.words import count
-from muster.verify.order import VerificationOrder
 
 
 def _files(spec: StoredSpec) -> tuple[object, ...]:
@@ -34,7 +33,7 @@ VERIFICATION = WorkKind(
     workload="waves",
     word="verification",
     about="Have checkers and agents look for flaws in files.",
-    order=VerificationOrder,
+    order="muster.verify.order:VerificationOrder",
     module="muster.verify.workload",
     command="muster verify",
     example="muster verify PATH",

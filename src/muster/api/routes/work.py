@@ -25,7 +25,7 @@ def route_of(known: AppKind) -> APIRouter:
     """Return the routes of a kind, below its name for several."""
     kind, doors = known.kind, known.doors
     router = APIRouter(tags=[known.place], route_class=JsonRoute)
-    given: Any = ordered(kind.order, name=f"{known.schema}Body", camel=doors.camel)
+    given: Any = ordered(known.order, name=f"{known.schema}Body", camel=doors.camel)
     submit, answer = submission(known), loaded(doors.answer) if doors.answer else _any_run
 
     async def list_runs(muster: Opened, after: After = None, limit: PageLimit = 20) -> RunPageView:

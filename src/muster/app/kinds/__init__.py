@@ -13,10 +13,9 @@ from typing import Any
 from muster.app.kinds.doors import KindDoors
 from muster.app.kinds.question import QUESTION
 from muster.battles.kind import BATTLE, SCALE
-from muster.battles.order import BattlesOrder
 from muster.councils.kind import COUNCIL
+from muster.domain.doors import LOCAL, Door
 from muster.domain.kind import WorkKind
-from muster.domain.order import LOCAL, Door, order_fields
 from muster.domain.run import Run
 from muster.pool.chains.kind import CHAIN
 from muster.pool.kind import FAN_OUT, TASK
@@ -79,10 +78,18 @@ class AppKind:
 
     def made_at(self, door: Door) -> bool:
         """Return whether what starts it at a door is made from its order."""
-        fields = () if self.kind.order is None else order_fields(self.kind.order)
-        is_open = any(one.at(door) for one in fields)
         own = self.doors.start if door in LOCAL else self.doors.submit
-        return is_open and door not in self.doors.own and bool(self.kind.spec_of or own)
+        return bool(self.kind.order) and door not in self.doors.own and bool(self.kind.spec_of or own)
+
+    @property
+    def order(self) -> Any:
+        """The class whose fields say what is started, loaded when it is first asked for."""
+        return loaded(self.kind.order)
+
+    @property
+    def tool_order(self) -> Any:
+        """What models say to start one."""
+        return loaded(self.doors.tool_order) if self.doors.tool_order else self.order
 
     @property
     def action(self) -> str:
@@ -213,7 +220,7 @@ KINDS: tuple[AppKind, ...] = (
             has_list=True,
             told="Test an agent in a conversation with a counterpart who wants a goal; judges say when it is reached. "
             "With runs > 1 it is a scale test: many such conversations, with goal rate, cost and a revised prompt.",
-            tool_order=BattlesOrder,
+            tool_order="muster.battles.order:BattlesOrder",
         ),
         page=PageKind(tab="conversation", label="Conversation", view="battle.BattleTab", shows_questions=True),
     ),

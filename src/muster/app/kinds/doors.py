@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from muster.domain.order import Door
+from muster.domain.doors import Door
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +25,7 @@ class KindDoors:
     has_list: bool = False  # a route of its own lists the runs
     tool: str = ""  # the name of the tool
     told: str = ""  # what models are told of it
-    tool_order: Any = None  # what models order, where one tool starts two kinds
+    tool_order: str = ""  # "module:name", what models order, where one tool starts two kinds
     outline: str = ""  # "module:function", (muster, run), what models are told first of a run; by default its verdict
     ending: str = ""  # how commands tell the end of a run: a file of theirs and a name in it; by default by its report
     newer: tuple[str, ...] = ()  # fields that the tool did not have when digests of calls counted defaults

@@ -1,6 +1,5 @@
 """Questions to one agent as a kind of work."""
 
-from muster.app.kinds.question_order import QuestionOrder
 from muster.domain.kind import WorkKind
 
 QUESTION = WorkKind(
@@ -10,6 +9,6 @@ QUESTION = WorkKind(
     module="muster.app.questions.ask",
     command="muster ask",
     example="muster ask AGENT PROMPT",
-    order=QuestionOrder,
+    order="muster.app.kinds.question_order:QuestionOrder",
     subject=lambda spec: (spec.get("agent"), spec.get("prompt")),
 )

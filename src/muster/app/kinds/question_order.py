@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
-from muster.domain.order import REMOTE, Door, FieldForm, OrderField
+from muster.domain.doors import REMOTE, Door
+from muster.domain.order import FieldForm, OrderField
 from muster.domain.run_order import EffortField, LimitedRunOrder, SamplingFields
 
 MAX_PROMPT = 10_000_000  # characters; servers take less in one request

@@ -10,7 +10,8 @@ from muster.app.base.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_
 from muster.domain.effort import split_effort
 from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
 from muster.domain.flaw import FieldFlaw, FlawCode, nearest
-from muster.domain.order import COUNCIL_JUDGE, FieldForm
+from muster.domain.named import COUNCIL_JUDGE
+from muster.domain.order import FieldForm
 from muster.settings import Settings
 from muster.settings.sections import HumanSection
 from muster.text.documents.readers import READERS

@@ -205,7 +205,7 @@ class TaskQueries:
         """Return what a task may cost: its own budget, else the default of the pool, else nothing is known."""
         usual = self._settings.pool.default_task_budget_usd
         budget = spec.budget_usd if spec.budget_usd is not None else usual
-        return NOTHING if budget is None else from_usd(budget, "budget")
+        return NOTHING if budget is None else from_usd(budget, "budget_usd")
 
     def most_of(self, run: Run) -> Microdollars:
         """Return what the task of a run may cost: like `most`, and a new total that a retry was given."""

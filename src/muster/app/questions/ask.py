@@ -17,7 +17,7 @@ from muster.app.runs.runs import Runs
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.effort import with_effort
-from muster.domain.errors import BadArgument, NotFound
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.ids import RunId
 from muster.domain.order import field_flaws, given_by
@@ -125,7 +125,7 @@ async def start_question(
     """Start the run of a question; raises before anything is stored when it cannot be answered."""
     if question.schema is not None:
         await JsonSchemas().require(question.schema)
-    agents.require(question.agent, question.request(), options.dispatch)
+    _require_agent(agents, question, options)
     return await runs.start_checked(WORKLOAD, question.spec(), options, detach=detach, on_delta=on_delta)
 
 
@@ -135,8 +135,18 @@ async def submit_question(agents: Agents, runs: Runs, question: Question, option
         wrong = await in_schema_thread(bounded_schema_flaw, question.schema)
         if wrong:
             raise BadArgument(wrong, argument="schema")
-    agents.require(question.agent, question.request(), options.dispatch)
+    _require_agent(agents, question, options)
     return await runs.submit(WORKLOAD, question.spec(), options)
+
+
+def _require_agent(agents: Agents, question: Question, options: RunOptions) -> None:
+    """Raise what would keep the agent from answering, as a flaw of its field."""
+    try:
+        agents.require(question.agent, question.request(), options.dispatch)
+    except BadConfiguration as error:
+        way = str(next(iter(error.suggestions), ""))
+        error.flaws = (FieldFlaw(path="agent", message=error.message, suggestion=way, by_itself=True),)
+        raise
 
 
 FLAWS = {

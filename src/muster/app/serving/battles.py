@@ -8,7 +8,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.views.battles import StartedBattleView, StartedScaleView, started_battle_view, started_scale_view
 from muster.battles.order import BattleOrder, BattlesOrder, ScaleOrder
 from muster.domain.errors import BadArgument, ErrorCollector
-from muster.domain.order import named_agents
+from muster.domain.named import named_agents
 from muster.domain.run import Run
 
 Order = TypeVar("Order", bound=BattleOrder)

@@ -7,7 +7,7 @@ from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.councils.order import CouncilOrder
 from muster.domain.errors import ErrorCollector
-from muster.domain.order import named_agents
+from muster.domain.named import named_agents
 
 
 async def submit_council(muster: MusterParts, order: CouncilOrder) -> RunHandle:

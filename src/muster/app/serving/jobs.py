@@ -18,9 +18,9 @@ from muster.app.serving.order_models import OrderModel, order_model
 from muster.app.serving.orders import Submit, submission
 from muster.app.serving.request_flaws import flaws_sentence, order_flaws
 from muster.domain.canonical import Json, digest
+from muster.domain.doors import Door
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
-from muster.domain.order import Door
 from muster.domain.run import Run, StartRequest, User
 from muster.engine.queue.base import RUNS, QueuedJob, is_recoverable, queue_of
 
@@ -41,7 +41,7 @@ class JobKind:
     @staticmethod
     def of(known: AppKind) -> "JobKind":
         """Return a kind as jobs start it."""
-        model = order_model(known.kind.order, Door.JOB, name=f"{known.schema}Job", camel=known.doors.camel)
+        model = order_model(known.order, Door.JOB, name=f"{known.schema}Job", camel=known.doors.camel)
         return JobKind(model, submission(known))
 
 
@@ -81,7 +81,10 @@ class JobIntake:
         known = await acting.runs.requested()
         if known is not None:
             return known
-        made = await kind.submit(acting, wanted)
+        try:
+            made = await kind.submit(acting, wanted)
+        except BadArgument as error:
+            raise error.named(kind.model.names()) from error
         return await made.run() if isinstance(made, RunHandle) else made
 
 

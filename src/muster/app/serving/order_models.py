@@ -1,7 +1,7 @@
 """Models of pydantic for orders that strangers send, made from the declaration of the order: strict, in its names.
 
-A field that an order may leave out may be null, which is the same. No field of a form that only people at this machine
-may use is part of any model.
+A field that an order may leave out may be null, which is the same, as is an empty text where the default is one. No
+field of a form that only people at this machine may use is part of any model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,24 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
-from muster.domain.order import DeclaredField, Door, FieldForm, ValueBounds, given_fields, order_fields, without_none
+from muster.domain.canonical import JsonObject
+from muster.domain.doors import Door
+from muster.domain.order import (
+    DeclaredField,
+    FieldForm,
+    ValueBounds,
+    given_fields,
+    is_many,
+    order_fields,
+    without_none,
+)
 from muster.text.declared_forms import bounded
 
+CONTRADICTION = "contradiction"  # the kind of an error about a field that says otherwise than another one
 T = TypeVar("T")
 
 
@@ -35,10 +47,12 @@ class OrderModel(StrictModel):
     def _says_things_once(self) -> Self:
         """Refuse different values under several names of one field."""
         for target, names in _other_names(self.order_kind).items():
-            given = {getattr(self, name) for name in (target, *names) if name in type(self).model_fields}
-            if len(given - {None}) > 1:
-                known = self.names()
-                raise ValueError(f"{_listed([known[one] for one in (target, *names)])} are names of one id, and differ")
+            values = {name: value for name in (target, *names) if (value := getattr(self, name, None)) is not None}
+            first = next(iter(values), "")
+            other = next((name for name, value in values.items() if value != values[first]), None)
+            if other is not None:
+                said = {"field": self.names()[other], "other": self.names()[first]}
+                raise PydanticCustomError(CONTRADICTION, "must be the same as {other}", said)
         return self
 
     @classmethod
@@ -67,13 +81,18 @@ class OrderBody(Generic[T]):
     """An order that came over HTTP, and what was asked for, spelled in one way: equal requests have equal values."""
 
     order: T
-    asked_for: Mapping[str, Any]
+    asked_for: JsonObject
     names: Mapping[str, str]  # of fields at the door
     chosen_id: str | None = None  # of the run; None: the server chooses
+    asked_before: JsonObject | None = None  # as older programs understood it
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> JsonObject:
         """Return what is asked for; what is left out, null or as usual does not count."""
-        return dict(self.asked_for)
+        return self.asked_for
+
+    def earlier(self) -> Sequence[JsonObject]:
+        """Return what older programs understood, whose digests are stored."""
+        return () if self.asked_before is None else (self.asked_before,)
 
 
 @cache
@@ -82,14 +101,24 @@ def order_model(
 ) -> type[Any]:
     """Return the model of an order at a door; `camel` writes the names of fields as battles have had them."""
     fields: dict[str, Any] = {
-        one.name: (_wire(one.kind, one.declared, door, camel, optional=not one.required(door)), _info(one, door, camel))
-        for one in order_fields(kind)
-        if one.at(door)
+        one.name: (_field_type(one, door, camel), _info(one, door, camel)) for one in order_fields(kind) if one.at(door)
     }
     made = create_model(name, __base__=base, __doc__=kind.__doc__, **fields)
     if issubclass(made, OrderModel):
         made.order_kind = kind
     return made
+
+
+def _field_type(one: DeclaredField, door: Door, camel: bool) -> Any:
+    is_optional = not one.required(door)
+    kind = _wire(one.kind, one.declared, door, camel, optional=is_optional)
+    may_be_empty = is_optional and one.default == "" and one.declared.min_length
+    return Annotated[kind, BeforeValidator(_left_out)] if may_be_empty else kind
+
+
+def _left_out(given: Any) -> Any:
+    """Return null for an empty text: it is what the field is anyway."""
+    return None if given == "" else given
 
 
 def _info(one: DeclaredField, door: Door, camel: bool) -> Any:
@@ -154,7 +183,7 @@ def _named_in(
     for one in order_fields(kind) if isinstance(given, Mapping) else ():
         name = names.get(f"{own}{one.name}", "")
         value = given.get(name)
-        for place, each in enumerate(value) if isinstance(value, list) else ((None, value),):
+        for place, each in enumerate(value) if is_many(one.kind) and isinstance(value, list) else ((None, value),):
             where = f"{path}{name}" if place is None else f"{path}{name}[{place}]"
             if isinstance(each, str) and each and one.declared.form in _NAMED:
                 yield one.declared.form, where, each
@@ -188,8 +217,21 @@ def _inner(value: Any) -> Any:
     return tuple(_inner(one) for one in value) if isinstance(value, list) else value
 
 
-def asked_for(model: OrderModel) -> dict[str, Any]:
-    """Return what a body asks for by the names of its door, without what is left out, null or as usual."""
+def order_body(model: OrderModel) -> OrderBody[Any]:
+    """Return the order of a body, and what it asks for by the names of its door."""
+    order, spelled = model.order(), _spelled(model)
+    asked = {name: value for name, value in spelled.items() if name not in usual_names(model, order)}
+    return OrderBody(order, asked, model.names(), order.id, None if asked == spelled else spelled)
+
+
+def usual_names(model: OrderModel, order: Any) -> frozenset[str]:
+    """Return the names at its door of what a model says that would be the same if it did not say it."""
+    fields, names = order_fields(model.order_kind), model.names()
+    return frozenset(names[one.name] for one in fields if one.name in names and getattr(order, one.name) == one.default)
+
+
+def _spelled(model: OrderModel) -> JsonObject:
+    """Return what a body says, without what is left out or null; a default stays where help tells it in words."""
     dumped = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     names = model.names()
     meant = {names[other]: names[target] for target, all_ in _other_names(model.order_kind).items() for other in all_}
@@ -204,7 +246,3 @@ def _other_names(kind: Any) -> Mapping[str, tuple[str, ...]]:
         if one.declared.same_as and one.at(Door.REQUEST):
             found[one.declared.same_as] = (*found.get(one.declared.same_as, ()), one.name)
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -13,7 +13,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadConfiguration, ErrorCollector
 from muster.domain.flaw import FieldFlaw
 from muster.domain.kind import WorkKind
-from muster.domain.order import named_agents, require_bounds
+from muster.domain.named import named_agents
+from muster.domain.order import require_bounds
 from muster.domain.run import Run
 from muster.domain.run_order import RunOrder
 

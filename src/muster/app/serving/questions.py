@@ -5,7 +5,7 @@ from muster.app.parts.parts import MusterParts
 from muster.app.questions.ask import question_of, submit_question
 from muster.app.runs.handle import RunHandle
 from muster.domain.errors import ErrorCollector
-from muster.domain.order import named_agents
+from muster.domain.named import named_agents
 
 
 async def submit_ask(muster: MusterParts, order: QuestionOrder) -> RunHandle:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from muster.app.parts.library import Library
-from muster.app.serving.order_models import OrderModel
+from muster.app.serving.order_models import CONTRADICTION, OrderModel
 from muster.domain.flaw import FieldFlaw, FlawCode, choice_flaw, missing_flaw, renamed_path, unknown_flaw
 
 MAX_TOLD = 5  # things that one sentence names
@@ -97,6 +97,8 @@ def _flaw(error: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> Field
     path = "" if kind == "json_invalid" else _path(place)  # the offset of a flaw in JSON helps nobody
     if kind == "missing":
         return missing_flaw(path)
+    if kind == CONTRADICTION:
+        return FieldFlaw(path=error["ctx"]["field"], message=error["msg"], code=FlawCode.CONFLICT)
     if kind == "extra_forbidden":
         return unknown_flaw(path, known.get(re.sub(r"\[\d+\]", "", path.rpartition(".")[0]), ()))
     if kind in ("literal_error", "enum"):

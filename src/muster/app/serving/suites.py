@@ -6,7 +6,7 @@ from muster.app.parts.library import LibraryKind
 from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.domain.errors import ErrorCollector
-from muster.domain.order import named_agents
+from muster.domain.named import named_agents
 from muster.suites.order import SuiteOrder
 
 

@@ -1,7 +1,7 @@
 """Suites: planned, run, judged again, reported, compared, reviewed and proven. `Muster.suites`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,9 +27,10 @@ from muster.app.suites.trends import SuiteTrends
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.case import Status
-from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.errors import BadArgument, BadFile, ConflictingArguments, NotFound
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.kind import require_kind
-from muster.domain.order import COUNCIL_JUDGE
+from muster.domain.named import COUNCIL_JUDGE
 from muster.domain.review import Review
 from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
 from muster.suites.compare.pairs import EVERY_PAIR, PairFilter, PairPage, page_of_pairs
@@ -123,12 +124,13 @@ class Suites(KindPart):
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
         if replay is not None and reuse is not None:
-            raise BadArgument("replay and reuse cannot be used together", suggestions=("use --replay or --reuse",))
+            raise ConflictingArguments("replay", "reuse")
         file = file_of(replay) if replay is not None and self._has_files else None
         if file is not None and _is_answers(file):
             return AnswerSource(replays=True, answers=str(file))
-        reference = reuse if replay is None else replay
-        run = None if reference is None else await self.find(reference)
+        with naming_run("reuse" if replay is None else "replay"):
+            reference = reuse if replay is None else replay
+            run = None if reference is None else await self.find(reference)
         return AnswerSource(replays=replay is not None, run=run)
 
     async def spec(self, choice: SuiteChoice, source: AnswerSource = ASK_EVERYBODY) -> SuiteSpec:
@@ -137,10 +139,11 @@ class Suites(KindPart):
             self._directory.find(choice.judge)  # raises for an unknown one, also in a replay
         only, failed = None, None
         if choice.only_failed is not None:
-            failed = await self.find(choice.only_failed)
-            only = await self._not_passed(failed)
-            if not only:
-                raise NotFound(f"every case of run {failed.id} passed; there is nothing to run again")
+            with naming_run("only_failed"):
+                failed = await self.find(choice.only_failed)
+                only = await self._not_passed(failed)
+                if not only:
+                    raise NotFound(f"every case of run {failed.id} passed; there is nothing to run again")
         earlier = source.run or failed
         before = None if earlier is None else read_spec(earlier.spec)
         return self._settled(_chosen_spec(choice, before, {"answers": source.answers, "only": only}))
@@ -355,6 +358,18 @@ def _is_answers(path: Path) -> bool:
             return file.read(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
+
+
+@contextmanager
+def naming_run(field: str) -> Iterator[None]:
+    """Raise what is wrong with a run that a field of an order names as a flaw of that field."""
+    try:
+        yield
+    except (BadArgument, NotFound) as error:
+        code = FlawCode.UNKNOWN if isinstance(error, NotFound) else FlawCode.INVALID
+        way = str(next(iter(error.suggestions), ""))
+        error.flaws = (FieldFlaw(path=field, message=error.message, code=code, suggestion=way, by_itself=True),)
+        raise
 
 
 def _required(run: Run) -> Run:

@@ -29,7 +29,7 @@ from muster.cli.line.parameters import (
     shown_name,
 )
 from muster.cli.terminal.output import CommonOptions, print_json, write_to
-from muster.domain.errors import BadArgument, BadConfiguration
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -236,15 +236,16 @@ class CliCommand(_Shared):
             return self.entry.load()(common, **{one.name: one.make(given) for one in self.taken})
         except BadArgument as error:
             raise error.named(self._options()) from error
-        except BadConfiguration as error:
+        except (BadConfiguration, NotFound) as error:
             error.flaws = tuple(flaw.named(self._options()) for flaw in error.flaws)
             raise
 
     def _options(self) -> dict[str, str]:
-        """Return options and arguments by the names of what they set, and options by their own without the dashes."""
+        """Return options and arguments by the names of what they set, and options by their own, also with a unit."""
         options = [each for each in self.params if isinstance(each, click.Option)]
         named = {name.lstrip("-").replace("-", "_"): name for each in options for name in each.opts if name[:2] == "--"}
-        return named | {str(each.name): shown_name(each) for each in self.params}
+        units = {f"{name}_{unit}": option for name, option in named.items() for unit in ("usd", "secs")}
+        return units | named | {str(each.name): shown_name(each) for each in self.params}
 
 
 def _is_option(word: str, name: str) -> bool:

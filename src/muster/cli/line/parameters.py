@@ -22,10 +22,10 @@ from muster.cli.line.types import (
     completing,
     files,
 )
+from muster.domain.doors import Door
 from muster.domain.flaw import FieldFlaw
 from muster.domain.order import (
     DeclaredField,
-    Door,
     FieldForm,
     choices_of,
     element_of,

@@ -7,7 +7,8 @@ from muster.cli.line.commands import CommandEntry, load_place
 
 
 class CommandTable(Mapping[str, CommandEntry]):
-    """Commands by their names; `made` is MODULE:NAME, below `muster.cli`, of those that are not written down.
+    """Commands by their names; `made` is MODULE:NAME, below `muster.cli`, of a function that returns those that are
+    not written down.
 
     Help lists these before one that is.
     """
@@ -17,7 +18,7 @@ class CommandTable(Mapping[str, CommandEntry]):
 
     @cached_property
     def _made(self) -> Mapping[str, CommandEntry]:
-        made: Mapping[str, CommandEntry] = load_place(self._place)
+        made: Mapping[str, CommandEntry] = load_place(self._place)()
         return made
 
     def __getitem__(self, name: str) -> CommandEntry:

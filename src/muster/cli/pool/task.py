@@ -8,6 +8,7 @@ from muster.app import Muster
 from muster.app.kinds import TASK
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Merge, OverlapReport
+from muster.app.serving.orders import naming_agents
 from muster.app.views.errors import task_error
 from muster.app.views.tasks import diff_view, merge_view, result_view, task_view
 from muster.cli.drive import SignalHandler
@@ -40,7 +41,8 @@ def run(common: CommonOptions, arguments: TaskArguments) -> int:
         SignalHandler(muster, warn).install()
         writer = AnswerWriter(muster.settings.secrets)
         try:
-            task = await muster.pool.run_ordered(order, on_delta=writer if streams else None)
+            with naming_agents(muster, order):
+                task = await muster.pool.run_ordered(order, on_delta=writer if streams else None)
         finally:
             writer.break_line()
         if streams and task.reply is not None:
@@ -59,7 +61,8 @@ def submit(common: CommonOptions, arguments: TaskArguments) -> int:
     order = filled(arguments.order, TASK)
 
     async def work(muster: Muster) -> tuple[Task, bool]:
-        task = await muster.pool.tasks.submit_ordered(order)
+        with naming_agents(muster, order):
+            task = await muster.pool.tasks.submit_ordered(order)
         return task, await muster.pool.living_driver() is not None
 
     task, driven = with_muster(common, work, create=True)

@@ -9,6 +9,7 @@ from typing import Any
 from muster.app import Muster
 from muster.app.base.costs import Quoting
 from muster.app.kinds import SUITE
+from muster.app.serving.orders import naming_agents
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.suites import AnswerSource
 from muster.app.suites.values import NOTHING, SuiteSpec, read_spec, suite_report_view
@@ -46,11 +47,12 @@ async def carry_out(
 ) -> int:
     """Run suites as it was ordered; returns the exit code."""
     order = arguments.order
-    source = await muster.suites.source(replay=order.replay, reuse=order.reuse)
-    spec = await muster.suites.spec(order, source)
-    _require_use(arguments, spec)
-    options = muster.runs.ordered(order)
-    found = muster.suites.plan(spec, options.dispatch, Quoting.FIRST if source.asks else Quoting.NONE, keep=True)
+    with naming_agents(muster, order):
+        source = await muster.suites.source(replay=order.replay, reuse=order.reuse)
+        spec = await muster.suites.spec(order, source)
+        _require_use(arguments, spec)
+        options = muster.runs.ordered(order)
+        found = muster.suites.plan(spec, options.dispatch, Quoting.FIRST if source.asks else Quoting.NONE, keep=True)
     known = source.run is not None or order.repeats
     anew = f"; this is {new_run_words(options.budget)}" if known and source.asks else ""
     tell_warnings(found, spec)

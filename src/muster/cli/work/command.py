@@ -11,7 +11,7 @@ from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, note
 from muster.cli.work.options import WorkArguments
-from muster.domain.order import named_files
+from muster.domain.named import named_files
 
 
 def start(common: CommonOptions, arguments: WorkArguments) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from muster.app.kinds import AppKind
 from muster.cli.line import Bundle
 from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption, report_option
-from muster.domain.batch import Patience
+from muster.domain.patience import Patience
 from muster.domain.run_order import RunOrder
 
 
@@ -36,7 +36,7 @@ def arguments_of(known: AppKind) -> Callable[..., WorkArguments]:
 
 def _parameters(known: AppKind) -> tuple[Parameter, ...]:
     kind = known.kind
-    order: Any = Annotated[kind.order, Bundle(kind.order, known.doors.heading or kind.title)]
+    order: Any = Annotated[known.order, Bundle(known.order, known.doors.heading or kind.title)]
     reports: Any = Annotated[list[str] | None, report_option(kind)]
     return (
         _parameter("order", order),

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from muster.agents.base import Directory
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Patience as Patience  # who waits for batches takes it from here
 from muster.domain.errors import BatchLost, TryLater, UnknownModel, WireError
 from muster.domain.observation import Observer
+from muster.domain.patience import Patience as Patience  # who waits for batches takes it from here
 from muster.domain.run import Driver
 from muster.engine.base.clock import Clock
 from muster.engine.base.killpoints import KillPoints

@@ -21,7 +21,7 @@ def tool_of(known: AppKind) -> CoordinatorTool:
     return CoordinatorTool(
         name=doors.tool or f"start_{kind.word.replace(' ', '_').replace('-', '_')}",
         description=doors.told or f"{kind.about} Returns an id; wait for it to get the result.",
-        takes=tool_input(doors.tool_order or kind.order, f"{known.schema}Input", newer=doors.newer),
+        takes=tool_input(known.tool_order, f"{known.schema}Input", newer=doors.newer),
         scope="start",
         handle=start,
     )

@@ -1,7 +1,6 @@
 """Chains as a kind of work."""
 
 from muster.domain.kind import WorkKind, part_of
-from muster.pool.chains.order import ChainOrder
 
 CHAIN = WorkKind(
     workload="chain",
@@ -10,7 +9,7 @@ CHAIN = WorkKind(
     module="muster.pool.chains.workload",
     command="muster chain run",
     example="muster chain run FILE",
-    order=ChainOrder,
+    order="muster.pool.chains.order:ChainOrder",
     subject=lambda spec: (part_of(spec, "chain", "name"),),
     trees=lambda run: (f"chain-{run.id}",),
     tree_key="chain/tree",

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
+from muster.domain.doors import LOCAL, REMOTE, Door
 from muster.domain.errors import BadArgument
-from muster.domain.order import LOCAL, REMOTE, Door, FieldForm, Name, OrderField
+from muster.domain.order import FieldForm, Name, OrderField
 from muster.domain.run_order import EffortField, LimitedRunOrder, PlannedRun
 
 MAX_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
@@ -95,5 +96,5 @@ def require_one_chain(order: ChainOrder) -> None:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise BadArgument(f"--input {text!r} has no value", suggestions=("write it like --input topic=bees",))
+        raise BadArgument(f"{text!r} has no value", argument="input", suggestions=("write it like --input topic=bees",))
     return name, value
