@@ -65,10 +65,12 @@ class ModelAgent:
         pricing: Pricing,
         http: Http,
         unpriced_ok: bool = False,
+        stream_url: str = "",  # where another than `url` answers in pieces
         near: Sequence[str] = (),  # models with a price that may have been meant
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._profile, self._wire, self._account = profile, wire, account
+        self._stream_url = stream_url or url
         self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
         self._pricing, self._unpriced_ok, self._near = pricing, unpriced_ok, tuple(near)
         self._clock = clock
@@ -114,7 +116,7 @@ class ModelAgent:
     async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
         body = self._wire.encode(request, stream=True)
         deltas = DeltaCollector(self._clock, on_delta)
-        async with self._http.stream(self._url, self._headers, body, timeouts) as flow:
+        async with self._http.stream(self._stream_url, self._headers, body, timeouts) as flow:
             if not 200 <= flow.status < 300:
                 raise self._wire.fault(flow.status, flow.headers, await flow.body(), body)
             return await self._read(flow, ceiling_of(request, len(body)), deltas)

@@ -79,7 +79,8 @@ class Rehearsal:
         """Answer which models there are; asking costs nothing."""
         self.book.requests += 1
         try:
-            check_key(request, self.options.key)
+            if dialect.wants_key:
+                check_key(request, self.options.key)
         except SimRefusal as refused:
             return self.refuse(dialect, refused, next(self.numbers))
         return at_once(whole_response(200, spelled))
@@ -91,7 +92,8 @@ class Rehearsal:
         return self.refuse(dialect, SimRefusal(404, f"no such endpoint: {where}"), next(self.numbers))
 
     def _answer(self, dialect: WireProtocol, request: HttpRequest, number: int) -> Playback:
-        check_key(request, self.options.key)
+        if dialect.wants_key:
+            check_key(request, self.options.key)
         body = body_of(request)
         ask = self.responder.read(dialect, body)
         self._check_capacity()

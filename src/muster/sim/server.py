@@ -29,6 +29,7 @@ from muster.sim.batches.router import BatchRouter, Endpoint
 from muster.sim.faults import Faults
 from muster.sim.files import read_faults
 from muster.sim.http import Handler, HttpRequest, SimConnection
+from muster.sim.kin import VERTEX_PATH, address_of, kin_routes, predict
 from muster.sim.options import Options
 from muster.sim.playback import SOON, Part, Playback, at_once
 from muster.sim.protocols.anthropic import Anthropic
@@ -63,6 +64,10 @@ class Server:
     def openai(self) -> str:
         """The base address for clients of OpenAI."""
         return f"http://{HOST}:{self.port}/openai/v1"
+
+    def address(self, provider: str) -> str:
+        """Return the base address for clients of a provider that speaks the protocol of one of these two."""
+        return f"http://{HOST}:{self.port}{address_of(provider)}"
 
     @property
     def audit_url(self) -> str:
@@ -176,9 +181,11 @@ class Router:
             (b"GET", b"/anthropic/v1/models"): partial(rehearsal.list_models, ANTHROPIC, anthropic_list()),
             (b"GET", b"/openai/v1/models"): partial(rehearsal.list_models, OPENAI, openai_list()),
             **{(method, path): handler for method, path, handler in served if b"{id}" not in path},
+            **kin_routes(rehearsal),
             **Control(rehearsal).routes(),
         }
         self._patterns = [(method, _pattern(path), handler) for method, path, handler in served if b"{id}" in path]
+        self._patterns.append((b"POST", _pattern(VERTEX_PATH.encode()), partial(predict, rehearsal)))
         self.large_bodies = {
             anthropic_batches.PATH.encode(): anthropic.most_bytes,
             openai_files.PATH.encode(): files.most_bytes,

@@ -121,6 +121,7 @@ class WireProtocol(Protocol):
     """A provider's protocol: pure functions, shared by every request."""
 
     request_id_header: str
+    wants_key: bool
 
     def read(self, body: dict[str, Json]) -> Ask:
         """Understand a request, or raise SimRefusal as the provider would."""
