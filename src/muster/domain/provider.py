@@ -43,14 +43,6 @@ class BatchForm(StrEnum):
     OPENAI = "openai"
 
 
-class CountForm(StrEnum):
-    """The form of the free endpoint that counts the tokens of a request."""
-
-    NONE = ""
-    ANTHROPIC = "anthropic"
-    OPENAI = "openai"
-
-
 _TIERS_OF_OPENAI = {tier: tier.value for tier in ServiceTier}
 _AS_OPENAI: Mapping[str, str] = {}
 
@@ -76,7 +68,7 @@ class Provider:
     raw_predict: bool = False  # the model stands in the address, and not in the body
     tiers: Mapping[str, str] = field(default_factory=dict)  # of service that can be asked for, with its own words
     batches: BatchForm = BatchForm.NONE
-    counts: CountForm = CountForm.NONE
+    counts: bool = False  # a free endpoint counts the tokens of a request
 
     @property
     def base_variable(self) -> str:
@@ -149,14 +141,13 @@ _KNOWN = (
         # How a request names them is a matter of its API.
         tiers={tier: tier.value for tier in (ServiceTier.AUTO, ServiceTier.DEFAULT, ServiceTier.FAST)},
         batches=BatchForm.ANTHROPIC,
-        counts=CountForm.ANTHROPIC,
+        counts=True,
     ),
     _hosted(
         "openai",
         "https://api.openai.com/v1",
         tiers=_TIERS_OF_OPENAI,
         batches=BatchForm.OPENAI,
-        counts=CountForm.OPENAI,
     ),
     Provider(
         name="azure",

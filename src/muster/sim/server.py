@@ -157,7 +157,7 @@ def _watch_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         loop.call_soon_threadsafe(stop.set)
 
 
-ANTHROPIC: WireProtocol = Anthropic()
+ANTHROPIC = Anthropic()
 OPENAI: WireProtocol = OpenAI()
 
 Named = Callable[[HttpRequest, str], Playback]
@@ -178,6 +178,8 @@ class Router:
         self._routes: Mapping[tuple[bytes, bytes], Handler] = {
             (b"POST", b"/anthropic/v1/messages"): partial(rehearsal.perform, ANTHROPIC),
             (b"POST", b"/openai/v1/chat/completions"): partial(rehearsal.perform, OPENAI),
+            (b"POST", b"/anthropic/v1/messages/count_tokens"): partial(rehearsal.count_tokens, ANTHROPIC),
+            (b"POST", b"/openai/v1/embeddings"): partial(rehearsal.embed, OPENAI),
             (b"GET", b"/anthropic/v1/models"): partial(rehearsal.list_models, ANTHROPIC, anthropic_list()),
             (b"GET", b"/openai/v1/models"): partial(rehearsal.list_models, OPENAI, openai_list()),
             **{(method, path): handler for method, path, handler in served if b"{id}" not in path},

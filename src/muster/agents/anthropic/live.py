@@ -20,7 +20,7 @@ from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
-from muster.agents.model import ModelAgent
+from muster.agents.model import ModelAgent, TimedPricing
 from muster.agents.payload import arguments_of, joined, reader, tokens_of
 from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
@@ -238,6 +238,7 @@ class AnthropicAgent(ModelAgent):
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
+        timed_pricing: TimedPricing | None = None,
         near: Sequence[str] = (),
         provider: Provider = PROVIDERS[ANTHROPIC],
     ) -> None:
@@ -256,5 +257,6 @@ class AnthropicAgent(ModelAgent):
             pricing=pricing,
             http=http,
             unpriced_ok=unpriced_ok,
+            timed_pricing=timed_pricing,
             near=near,
         )

@@ -8,7 +8,7 @@ from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
-from muster.agents.model import ModelAgent
+from muster.agents.model import ModelAgent, TimedPricing
 from muster.agents.openai import answer, wire
 from muster.agents.openai.answer import (
     UNTIMED,
@@ -224,6 +224,7 @@ class OpenAIAgent(ModelAgent):
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
+        timed_pricing: TimedPricing | None = None,
         near: Sequence[str] = (),
     ) -> None:
         account = Account(place=profile.name, variable=key_variable, key=key)
@@ -242,5 +243,6 @@ class OpenAIAgent(ModelAgent):
             pricing=pricing,
             http=http,
             unpriced_ok=unpriced_ok,
+            timed_pricing=timed_pricing,
             near=near,
         )

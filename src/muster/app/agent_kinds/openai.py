@@ -31,6 +31,7 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
         key=key,
         key_variable=entry.variable or "",
         pricing=pricing,
+        timed_pricing=entry.timed_pricing(),
         http=http,
         base_url=entry.base_url,
         headers=entry.headers,

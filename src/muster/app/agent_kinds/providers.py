@@ -3,11 +3,11 @@
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from muster.agents.base import Agent, BatchAgent
-from muster.agents.prices import near_models, price_from_toml, price_of
+from muster.agents.prices import changes, near_models, price_from_toml, price_of
 from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
@@ -18,6 +18,10 @@ from muster.settings.sections import ModelSection, PriceSection
 
 if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp, Http
+
+
+Period = tuple[datetime, datetime]
+BATCH_TIME = timedelta(days=3)  # from a plan to the last answer: longer than a batch may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +64,33 @@ class ModelEntry:
     def _is_openai(self) -> bool:
         return self.provider == OPENAI and (self.section is None or self.section.base_url is None)
 
-    def pricing(self) -> Pricing:
-        """Return the prices of live calls, as far as they are known."""
+    def pricing(self, between: Period | None = None) -> Pricing:
+        """Return the prices of live calls, as far as they are known: now, or in a time."""
         own = self.section.tier_price if self.section else None
-        known = {tier: self._tier_price(tier) for tier in PRICED_TIERS}
+        known = {tier: self._tier_price(tier, between) for tier in PRICED_TIERS}
         own_tier = self.section.service_tier if self.section else None
         told = {} if own is None or own_tier is None else {str(own_tier): price_from_toml(**own.dollars())}
         return Pricing(
-            standard=self.price(),
+            standard=self.price(between),
             tiers={str(tier): price for tier, price in known.items() if price is not None} | told,
             asked=self.tier,
         )
 
-    def price(self) -> Price | None:
-        """Return the standard price of a live call, if it is known."""
-        return self._price(self.section.price if self.section else None)
+    def price(self, between: Period | None = None) -> Price | None:
+        """Return the standard price of a live call, if it is known: now, or in a time."""
+        return self._price(self.section.price if self.section else None, between=between)
+
+    def timed_pricing(self) -> Callable[[float, float], Pricing] | None:
+        """Return the prices by the time in which a call is made; None where they do not depend on it."""
+        if self.section is not None and self.section.price is not None:
+            return None
+        if not changes(*self._listed_name, datetime.now(UTC)):
+            return None
+
+        def pricing(begin: float, end: float) -> Pricing:
+            return self.pricing((datetime.fromtimestamp(begin, UTC), datetime.fromtimestamp(end, UTC)))
+
+        return pricing
 
     def near(self) -> tuple[str, ...]:
         """Return the names that may have been meant, if the price list does not know this one."""
@@ -89,25 +105,42 @@ class ModelEntry:
         section = self.section
         # Without a price for batches that of live calls holds: rather too high than unknown.
         own = (section.batch_price or section.price) if section else None
-        return Tariff(model=self.model, batch=self._price(own, batch=True), live=self.price())
+        now = datetime.now(UTC)
+        period = (now, now + BATCH_TIME)
+        return Tariff(model=self.model, batch=self._price(own, batch=True, between=period), live=self.price())
 
-    def _tier_price(self, tier: str) -> Price | None:
+    def _tier_price(self, tier: str, between: Period | None = None) -> Price | None:
         """Return the price that a price list has for a tier of service; none beside one that the section says."""
-        return None if self.section and self.section.price else self._price(None, tier=tier)
+        return None if self.section and self.section.price else self._price(None, tier=tier, between=between)
 
-    def _price(self, own: PriceSection | None, *, batch: bool = False, tier: str = ServiceTier.DEFAULT) -> Price | None:
+    def _price(
+        self,
+        own: PriceSection | None,
+        *,
+        batch: bool = False,
+        tier: str = ServiceTier.DEFAULT,
+        between: Period | None = None,
+    ) -> Price | None:
 
         if own is not None:
             return price_from_toml(**own.dollars())
         provider = self.known
+        begin, end = between or (datetime.now(UTC), None)
         if self.section is not None and self.section.priced_as is not None:
-            return self._price_like(self.section.priced_as, batch=batch, tier=tier)
+            return self._price_like(self.section.priced_as, begin, end, batch=batch, tier=tier)
         if provider.free:
             return price_from_toml(0, 0)
         if provider.deployments or not self._is_listed:
             return None
-        model = self.model.removeprefix(provider.publisher)
-        return price_of(provider.price_list, model, datetime.now(UTC), batch=batch, tier=tier)
+        return price_of(*self._listed_name, begin, batch=batch, tier=tier, until=end)
+
+    @property
+    def _listed_name(self) -> tuple[str, str]:
+        """Return the provider and the model whose prices hold, as the price list calls them."""
+        if self.section is not None and self.section.priced_as is not None:
+            provider, _, model = self.section.priced_as.partition("/")
+            return (PROVIDERS[provider].price_list if provider in PROVIDERS else provider), model
+        return self.known.price_list, self.model.removeprefix(self.known.publisher)
 
     @property
     def _is_listed(self) -> bool:
@@ -118,11 +151,10 @@ class ModelEntry:
         own = self.section is not None and self.section.base_url is not None
         return not own or self.api != OPENAI
 
-    def _price_like(self, name: str, *, batch: bool, tier: str) -> Price | None:
+    def _price_like(self, name: str, begin: datetime, end: datetime | None, *, batch: bool, tier: str) -> Price | None:
         """Return the price of another model, as that of a deployment which has a name of its own."""
-        provider, _, model = name.partition("/")
-        known = PROVIDERS.get(provider)
-        price = known and price_of(known.price_list, model, datetime.now(UTC), batch=batch, tier=tier)
+        is_known = name.partition("/")[0] in PROVIDERS
+        price = is_known and price_of(*self._listed_name, begin, batch=batch, tier=tier, until=end)
         if not price and not batch and tier == ServiceTier.DEFAULT:
             raise BadConfiguration(
                 f"agent {self.profile.name!r}: the price list does not know priced_as = {name!r}",

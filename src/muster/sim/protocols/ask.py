@@ -139,6 +139,13 @@ class WireProtocol(Protocol):
         """Spell an error."""
 
 
+class CountingProtocol(WireProtocol, Protocol):
+    """A protocol with a free endpoint that counts what goes in."""
+
+    def count(self, body: dict[str, Json]) -> bytes:
+        """Spell how many tokens go in with a request."""
+
+
 def sent_tokens(ask: Ask) -> int:
     """Count the tokens that go in."""
     kept = 0 if ask.plan is None else ask.plan.kept
