@@ -15,6 +15,7 @@ from muster.app.agent_kinds.base import profile_of
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import AgentFailed
+from muster.domain.provider import ANTHROPIC, PROVIDERS, Provider
 from muster.settings import load_settings
 from muster.settings.file import read_agent
 from muster.settings.sections import ClaudeSection, HttpSection, HumanSection, ProgramSection, PythonSection
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parent.parent
 AGENTS = (ROOT / "docs" / "AGENTS.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 KEYS = {"ANTHROPIC_API_KEY": "of-no-worth", "APP_KEY": "of-no-worth", "CHATTY_TOKEN": "of-no-worth", "HOME": "/h"}
+KEYS |= {"GOOGLE_CLOUD_PROJECT": "ours", "GOOGLE_CLOUD_LOCATION": "global"}
 COMMAND = {"command": ["x"]}
 
 
@@ -47,6 +49,7 @@ async def test_every_agent_of_the_documentation_can_be_made_and_quoted(tmp_path:
         "claude-code",
         "cli",
         "human",
+        "vertex-claude",
     }
     async with open_muster(settings=settings) as muster:
         for name, section in settings.agents.items():
@@ -119,3 +122,22 @@ def test_the_readme_on_programs_can_be_pasted_into_a_shell(tmp_path: Path) -> No
     assert json.loads(second)["data"]["text"] == "HELLO"
     assert sheet[0] == "ask  shout  done"
     assert "  │ thinking about it" in done.stderr
+
+
+def told(provider: Provider) -> str:
+    key = f"`{provider.key_variable}`" if provider.key_variable else "none"
+    usual = "`max_tokens`" if provider.api == ANTHROPIC else "by model"
+    cells = (
+        f"`{provider.name}`",
+        f"`{provider.base_url.replace('{VERTEX_HOST}', 'HOST')}`",
+        key,
+        f"`{provider.limit}`" if provider.limit else usual,
+        ", ".join(f"`{tier}`" for tier in provider.tiers) or "–",
+        provider.batches or "–",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def test_what_is_told_of_providers_is_what_they_are_sent() -> None:
+    part = AGENTS.partition("### Providers\n")[2].partition("\n### ")[0]
+    assert re.findall(r"^\| `.*$", part, re.MULTILINE) == [told(provider) for provider in PROVIDERS.values()]

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
-from muster.agents.prices import price_from_toml, price_of
+from muster.agents.prices import changes, price_from_toml, price_of
 from muster.domain.call import Usage
 from muster.domain.errors import BadConfiguration
 from muster.domain.price import Price, Rates
@@ -156,3 +157,37 @@ def test_a_model_of_openai_costs_half_in_batch_too() -> None:
     usage = Usage(input=1000, output=100, cache_read=8000)
     assert live.cost(usage) == 250 + 200 + 200
     assert batch.cost(usage) == 125 + 100 + 100
+
+
+def at(hour: int, minute: int = 0) -> datetime:
+    return datetime(2026, 11, 15, hour, minute, tzinfo=UTC)
+
+
+def test_a_price_by_the_hour_is_that_of_the_moment_and_of_a_time_the_dearest_in_it() -> None:
+    cheap, dear = (price_of("deepseek", "deepseek-v4-pro", at(hour)) for hour in (12, 7))
+    assert cheap is not None
+    assert dear is not None
+    assert cheap.base.output < dear.base.output
+    usage = Usage(input=1_000, output=1_000)
+
+    def cost(begin: datetime, end: datetime) -> int:
+        price = price_of("deepseek", "deepseek-v4-pro", begin, until=end)
+        assert price is not None
+        assert price.most(1_000, 1_000) >= price.cost(usage)
+        return price.cost(usage)
+
+    assert cost(at(12), at(13)) == cheap.cost(usage)
+    assert cost(at(5, 59), at(6, 1)) == cost(at(9, 59), at(10, 1)) == cost(at(12), at(23)) * 2 == dear.cost(usage)
+    assert cost(at(12), datetime(2026, 11, 16, 12, tzinfo=UTC)) == dear.cost(usage)  # of a whole day
+
+
+def test_a_price_that_is_going_to_change_is_known() -> None:
+    eve = datetime(2026, 12, 31, 23, 59, tzinfo=UTC)
+    old, new = known("google", "gemini-3.8-flash"), price_of("google", "gemini-3.8-flash", eve + timedelta(minutes=2))
+    assert new is not None
+    both = price_of("google", "gemini-3.8-flash", eve, until=eve + timedelta(minutes=2))
+    assert both == replace(old, others=(new,))
+    found = [changes("google", "gemini-3.8-flash", moment) for moment in (NOW, eve, eve + timedelta(minutes=2))]
+    assert found == [True, True, False]
+    assert changes("deepseek", "deepseek-v4-pro", NOW)
+    assert not changes("anthropic", "claude-haiku-5-5", NOW)

@@ -1,7 +1,7 @@
 """The directory's other half: how agents are asked in batches, and how a batch is found again."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -28,12 +28,18 @@ KEYS = {"ANTHROPIC_API_KEY": "sk-test-1", "OPENAI_API_KEY": "sk-test-2", "OPENRO
 
 
 def directory(
-    folder: Path, environment: Mapping[str, str] = KEYS, *, text: str = "", allow_unpriced: bool = False
+    folder: Path,
+    environment: Mapping[str, str] = KEYS,
+    *,
+    text: str = "",
+    allow_unpriced: bool = False,
+    hide: Callable[[str], None] = lambda _: None,
+    processes: ProcessRegistry | None = None,
 ) -> AgentDirectory:
     (folder / "muster.toml").write_text(text)
     settings = load_settings(folder=folder, environment=environment)
-    processes = ProcessRegistry(RememberedProcesses(), this_process())
-    return AgentDirectory(settings, processes, load_script=load_script, allow_unpriced=allow_unpriced)
+    processes = processes or ProcessRegistry(RememberedProcesses(), this_process())
+    return AgentDirectory(settings, processes, load_script=load_script, allow_unpriced=allow_unpriced, hide=hide)
 
 
 def batching(found: AgentDirectory, name: str) -> Batching:

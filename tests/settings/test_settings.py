@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.agent_kinds.providers import PROVIDERS
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, exit_code_of
+from muster.domain.provider import PROVIDERS
 from muster.settings import SECRET_VARIABLES, find_project, load_settings
 
 

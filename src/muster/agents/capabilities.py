@@ -52,13 +52,25 @@ _OPENAI = (
     ("o[34]*", ModelCapabilities(efforts=UP_TO_HIGH)),
     ("gpt-4*", _NOTHING),
 )
-_MODELS = {"anthropic": _ANTHROPIC, "openai": _OPENAI}
+_MODELS = {
+    "anthropic": _ANTHROPIC,
+    "bedrock-claude": _ANTHROPIC,
+    "vertex-claude": _ANTHROPIC,
+    "openai": _OPENAI,
+}
+_CLAUDE = "claude-"
 
 
 def capabilities_of(provider: str, model: str) -> ModelCapabilities | None:
     """Return what a model can be told about its thinking; None for one that nobody has listed."""
     listed: Iterable[tuple[str, ModelCapabilities]] = _MODELS.get(provider, ())
-    return next((found for pattern, found in listed if fnmatchcase(model, pattern)), None)
+    name = _without_place(model)
+    return next((found for pattern, found in listed if fnmatchcase(name, pattern)), None)
+
+
+def _without_place(model: str) -> str:
+    """Return the name of a model as its maker writes it: Bedrock has a region and the maker before it."""
+    return model[max(0, model.find(_CLAUDE)) :]
 
 
 _ASKED_TO_THINK = OutputTraits(needs_thinking=True)
@@ -84,5 +96,5 @@ _TRAITS = (
 
 def traits_of(model: str) -> OutputTraits:
     """Return how much a model writes, as far as its name tells."""
-    name = model.rpartition("/")[2].lower()
+    name = _without_place(model.rpartition("/")[2].lower())
     return next((found for pattern, found in _TRAITS if fnmatchcase(name, pattern)), NO_TRAITS)

@@ -156,5 +156,5 @@ def _suggestions(kind: type[WireError], status: int, account: Account) -> tuple[
     if status in (402, 429):
         return ("add credit to the account, or raise its limit",)
     if not account.variable:
-        return ('name the variable that holds the key in muster.toml: key_env = "MY_KEY"',)
+        return ('name the variable that holds the key in muster.toml: key_env = "MY_KEY", or a key_command',)
     return (f"set {account.variable} to a key that is valid here",)

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol, cast
 
 from muster.agents.base import DeltaCollector, OnDelta
 from muster.agents.faults import Account
@@ -16,6 +17,9 @@ from muster.domain.errors import BadConfiguration, WireError, did_you_mean
 from muster.domain.money import NOTHING
 from muster.domain.price import Pricing
 from muster.domain.script import BYTES_PER_TOKEN
+
+TimedPricing = Callable[[float, float], Pricing]  # the prices of the time between two moments
+DAY = 86_400.0  # seconds: the dearest price of a day is reserved
 
 STREAM_ABOVE = 16_384  # max_tokens: an answer this long may outlive what providers allow a plain request
 
@@ -65,12 +69,17 @@ class ModelAgent:
         pricing: Pricing,
         http: Http,
         unpriced_ok: bool = False,
+        stream_url: str = "",  # where another than `url` answers in pieces
+        timed_pricing: TimedPricing | None = None,  # where prices depend on the time
         near: Sequence[str] = (),  # models with a price that may have been meant
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._profile, self._wire, self._account = profile, wire, account
+        self._stream_url = stream_url or url
         self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
         self._pricing, self._unpriced_ok, self._near = pricing, unpriced_ok, tuple(near)
+        self._timed_pricing, self._now = timed_pricing, now
         self._clock = clock
         self._drafts = BodyCache()
         # A request for a stream is longer than the same one for a whole answer, by always the same bytes.
@@ -84,7 +93,7 @@ class ModelAgent:
 
     def quote(self, request: Request) -> Quote:
         """Return the maximum cost of one attempt: every byte a token at the highest rate, and all of max_tokens."""
-        pricing, place = self._pricing, self._account.place
+        pricing, place = self._pricing_for(DAY), self._account.place
         if pricing.standard is None and not self._unpriced_ok:
             raise _no_price(place, self._near)
         if pricing.standard is not None and not pricing.reserved:
@@ -105,7 +114,8 @@ class ModelAgent:
         answer = await self._http.post(self._url, self._headers, body, timeouts)
         if not 200 <= answer.status < 300:
             raise self._wire.fault(answer.status, answer.headers, answer.body, body)
-        return self._wire.decode(answer.body, ceiling_of(request, len(body)), Timings(wire=self._clock() - began))
+        wire = self._priced(began - self._clock())
+        return wire.decode(answer.body, ceiling_of(request, len(body)), Timings(wire=self._clock() - began))
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""
@@ -114,18 +124,33 @@ class ModelAgent:
     async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
         body = self._wire.encode(request, stream=True)
         deltas = DeltaCollector(self._clock, on_delta)
-        async with self._http.stream(self._url, self._headers, body, timeouts) as flow:
+        async with self._http.stream(self._stream_url, self._headers, body, timeouts) as flow:
             if not 200 <= flow.status < 300:
                 raise self._wire.fault(flow.status, flow.headers, await flow.body(), body)
-            return await self._read(flow, ceiling_of(request, len(body)), deltas)
+            wire = self._priced(timeouts.call)  # it may go on for that long
+            return await self._read(wire, flow, ceiling_of(request, len(body)), deltas)
 
-    async def _read(self, flow: ResponseStream, ceiling: Ceiling, deltas: DeltaCollector) -> Reply:
+    def _pricing_for(self, seconds: float) -> Pricing:
+        """Return the prices of so many seconds from now on, or until now."""
+        if self._timed_pricing is None:
+            return self._pricing
+        now = self._now()
+        return self._timed_pricing(min(now, now + seconds), max(now, now + seconds))
+
+    def _priced(self, seconds: float) -> Wire:
+        """Return the wire with the prices of so many seconds from now on, or until now."""
+        if self._timed_pricing is None:
+            return self._wire
+        wire: Wire = replace(cast(Any, self._wire), pricing=self._pricing_for(seconds))
+        return wire
+
+    async def _read(self, wire: Wire, flow: ResponseStream, ceiling: Ceiling, deltas: DeltaCollector) -> Reply:
         if flow.headers.get("content-type", "").startswith("application/json"):
             body = await flow.body()  # a server that does not stream, or an error
-            reply = self._wire.decode(body, ceiling, deltas.timings())
+            reply = wire.decode(body, ceiling, deltas.timings())
             deltas.add(reply.text)
             return reply
-        fold, parser = self._wire.fold(ceiling), EventParser()
+        fold, parser = wire.fold(ceiling), EventParser()
         async for chunk in flow.chunks:
             for event in parser.feed(chunk):
                 deltas.add(fold.feed(event))

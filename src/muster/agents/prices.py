@@ -1,8 +1,9 @@
 """What models cost: looked up in the offline tables of genai-prices, or given by the person. Never guessed."""
 
 import re
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
@@ -25,17 +26,68 @@ PROVIDERS = (  # as the tables call them
 _DATED = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
 
 
-def price_of(provider: str, model: str, when: datetime, *, batch: bool = False, tier: str = "default") -> Price | None:
-    """Return the price of a model, or None when the tables do not know exactly this model in this tier."""
+def price_of(
+    provider: str,
+    model: str,
+    when: datetime,
+    *,
+    batch: bool = False,
+    tier: str = "default",
+    until: datetime | None = None,
+) -> Price | None:
+    """Return the price of a model, or None when the tables do not know exactly this model in this tier.
+
+    With `until` it is that of the time from `when` on: prices that come into force meanwhile are among its others.
+    """
     info = _find(provider, model.lower())
     if info is None:
         return None
+    found = [_price_at(info, moment, batch=batch, tier=tier) for moment in _moments(info, when, until or when)]
+    known = tuple(dict.fromkeys(price for price in found if price is not None))
+    if len(known) == 0 or None in found:
+        return None  # of a part of the time nothing is known
+    return replace(known[0], others=known[1:]) if known[1:] else known[0]
+
+
+def changes(provider: str, model: str, when: datetime) -> bool:
+    """Return whether the price of a model depends on the hour, or is going to change."""
+    info = _find(provider, model.lower())
+    return info is not None and any(_changes(rule, when) for rule in _rules(info))
+
+
+def _price_at(info: "ModelInfo", when: datetime, *, batch: bool, tier: str) -> Price | None:
     standard = info.get_prices(when)
     if not batch and tier == "default":
         return _price(standard)
     # The tables fall back to the standard price without a word, so only a price that differs is one of its own.
     other = info.get_prices(when, {"processing": "batch"} if batch else {"service_tier": tier})
     return None if other == standard else _price(other)
+
+
+def _moments(info: "ModelInfo", when: datetime, until: datetime) -> Sequence[datetime]:
+    """Return the beginning of a time, and each moment in it at which a price may change."""
+    found = {when}
+    days = [when.date() + timedelta(days=number) for number in range((until.date() - when.date()).days + 1)]
+    for rule in _rules(info):
+        if (start := getattr(rule, "start_date", None)) is not None:
+            found.add(datetime.combine(start, time(), UTC))
+        for edge in (getattr(rule, "start_time", None), getattr(rule, "end_time", None)):
+            if edge is not None:
+                found.update(datetime.combine(day, edge if edge.tzinfo else edge.replace(tzinfo=UTC)) for day in days)
+    return sorted(moment for moment in found if when <= moment <= until)
+
+
+def _rules(info: "ModelInfo") -> Iterator[Any]:
+    """Yield what says when a price of a model holds."""
+    prices = info.prices if isinstance(info.prices, list) else []
+    for part in (*prices, *(info.price_variants or ())):
+        if part.constraint is not None:
+            yield part.constraint
+
+
+def _changes(rule: Any, when: datetime) -> bool:
+    start = getattr(rule, "start_date", None)
+    return start is None or start > when.date()
 
 
 def near_models(provider: str, model: str) -> tuple[str, ...]:

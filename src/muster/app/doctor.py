@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muster.app.agent_kinds.providers import PROVIDERS
 from muster.app.base.stores import load_postgres
 from muster.app.base.workloads import project_workloads
 from muster.app.opening import open_muster, open_queue
@@ -21,6 +20,7 @@ from muster.app.project.diagnosis import Diagnosis, DoctorReport, NetworkDiagnos
 from muster.domain.batch import BatchState, ways_out
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy
+from muster.domain.provider import PROVIDERS
 from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings
 from muster.settings.sections import key_variable
 

@@ -173,6 +173,7 @@ async def open_muster(
         allow_unpriced=allow_unpriced,
         keyless=keyless,
         given=made,
+        hide=shared.store.maintenance.hide,
     )
     observe = None if telemetry is None else telemetry.observe
     batcher = LazyBatcher(

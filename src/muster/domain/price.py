@@ -43,10 +43,14 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Rates, and other rates once more tokens than `above` go in."""
+    """Rates, and other rates once more tokens than `above` go in.
+
+    Where a price depends on the hour, or changes soon, the dearest of those that may hold counts.
+    """
 
     base: Rates
     tiers: tuple[tuple[int, Rates], ...] = ()  # (above, rates), ascending
+    others: tuple["Price", ...] = ()  # that may hold instead
 
     def rates(self, input_tokens: int) -> Rates:
         """Choose the rates for a request of this size."""
@@ -59,14 +63,16 @@ class Price:
 
     def cost(self, usage: Usage) -> Microdollars:
         """Return what a usage cost."""
-        return (self.rates(usage.all_input) if self.tiers else self.base).cost(usage)
+        cost = (self.rates(usage.all_input) if self.tiers else self.base).cost(usage)
+        return max(cost, *(other.cost(usage) for other in self.others)) if self.others else cost
 
     def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
         """Return the maximum cost of a request with at most so many tokens in and out."""
         candidates = [self.base] + [rates for above, rates in self.tiers if input_tokens > above]
         exact = max(rates.dearest_input for rates in candidates) * input_tokens
         exact += max(rates.output for rates in candidates) * output_tokens
-        return Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
+        most = Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
+        return max((most, *(other.most(input_tokens, output_tokens) for other in self.others)))
 
 
 class ServiceTier(StrEnum):
@@ -119,4 +125,4 @@ class Pricing:
 
 
 def _dearness(price: Price) -> tuple[Decimal, Decimal]:
-    return price.base.output, price.base.input
+    return max((one.base.output, one.base.input) for one in (price, *price.others))

@@ -14,6 +14,7 @@ from pathlib import Path
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.network import Network
+from muster.domain.provider import PROVIDERS
 from muster.settings.database import (
     VARIABLE,
     database_secrets,
@@ -57,13 +58,7 @@ REQUEST_TIMEOUT_MS = "600000"
 REGION = "local"
 GIT = ".git"  # a folder, or in worktrees and submodules a file
 
-SECRET_VARIABLES = tuple(
-    f"{provider}_API_KEY"
-    for provider in (
-        "ANTHROPIC", "OPENAI", "OPENROUTER", "GEMINI", "GROQ", "MISTRAL", "DEEPSEEK", "XAI", "TOGETHER", "FIREWORKS",
-        "CEREBRAS",
-    )
-)  # fmt: skip
+SECRET_VARIABLES = tuple(dict.fromkeys(one.key_variable for one in PROVIDERS.values() if one.key_variable))
 
 # A variable that is passed on and is called so is a secret; HOME or MODE is none, and must stay readable.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH", re.IGNORECASE)
@@ -184,7 +179,8 @@ class Settings:
         if isinstance(section, ModelSection):
             for name, value in section.sent.items():
                 yield (value if value.startswith("$") else name), self.filled(value)
-        yield from ((name, self.variables.get(name, "")) for name in getattr(section, "pass_env", ()))
+        passed = (*getattr(section, "pass_env", ()), *getattr(section, "key_pass_env", ()))
+        yield from ((name, self.variables.get(name, "")) for name in passed)
 
     def filled(self, value: str) -> str:
         """Return a value of a section, which stands in a variable if it is written as `$NAME`."""

@@ -285,8 +285,8 @@ def read_agent(name: str, found: Any) -> AgentSection:
     if isinstance(section, ModelSection):
         _require_known_body(section, names)
         _require_tier(section, names)
-        if section.thinking_display is not None and section.thinking in (None, "off"):
-            raise Misfit((*names, "thinking_display"), 'needs thinking, for example thinking = "adaptive"')
+        for key, message in section.flaws():
+            raise Misfit((*names, key), message)
     return section
 
 

@@ -1,13 +1,14 @@
 """The sections of muster.toml that declare agents, one for each kind."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.effort import MIN_THINKING
 from muster.domain.money import MAX_USD, from_usd
+from muster.domain.provider import PROVIDERS
 from muster.text.typed import Meta, Struct, asdict, field
 
 Count = Annotated[int, Meta(gt=0)]
@@ -78,26 +79,25 @@ class CapabilitiesSection(Strict, frozen=True, kw_only=True):
     thinking: tuple[Literal["adaptive", "between_tools", "off", "budget"], ...] = ()
 
 
-_WITHOUT_TIERS = ("scripted", "ollama", "lmstudio", "vllm", "llamacpp")
-
-
 def tiers_of(kind: str) -> tuple[str, ...]:
     """Return the tiers of service that a provider can be asked for."""
-    if kind == "anthropic":
-        return ("auto", "default", "fast")
-    return () if kind in _WITHOUT_TIERS else ("auto", "default", "flex", "priority", "fast")
+    return tuple(PROVIDERS[kind].tiers) if kind in PROVIDERS else ()
 
 
 class ModelSection(_Agent, frozen=True, kw_only=True):
     """A model behind an API, or a script."""
 
     kind: Literal[
-        "anthropic", "openai", "openrouter", "gemini", "groq", "mistral", "deepseek", "xai", "together", "fireworks",
-        "cerebras", "ollama", "lmstudio", "vllm", "llamacpp", "scripted",
+        "anthropic", "openai", "azure", "bedrock", "bedrock-claude", "vertex", "vertex-claude", "openrouter", "gemini",
+        "groq", "mistral", "deepseek", "xai", "together", "fireworks", "cerebras", "ollama", "lmstudio", "vllm",
+        "llamacpp", "scripted",
     ]  # fmt: skip
     model: str | None = None
     base_url: str | None = None
     key_env: str | None = None  # the variable that holds the key; the key itself never stands in the file
+    key_command: tuple[str, ...] = ()  # a program that prints the key, without a shell
+    key_lifetime_secs: Seconds | None = None  # for which such a key is used; none: half an hour
+    key_pass_env: tuple[str, ...] = ()  # variables of ours that it gets besides PATH, LANG and HOME
     script: Path | None = None
     price: PriceSection | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
@@ -122,6 +122,19 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     def sent(self) -> dict[str, str]:
         """What is sent with every request beside its body; nobody may read it."""
         return {**self.headers, **self.query}
+
+    def flaws(self) -> Iterator[tuple[str, str]]:
+        """Yield the keys that contradict others, with what is wrong."""
+        if self.thinking_display is not None and self.thinking in (None, "off"):
+            yield "thinking_display", 'needs thinking, for example thinking = "adaptive"'
+        if self.key_command and self.key_env is not None:
+            yield "key_command", "cannot stand beside key_env: say one of them"
+        if self.key_command and not self.key_command[0]:
+            yield "key_command", 'must name a program, such as ["gcloud", "auth", "print-access-token"]'
+        if not self.key_command and self.key_lifetime_secs is not None:
+            yield "key_lifetime_secs", "needs a key_command"
+        if not self.key_command and self.key_pass_env:
+            yield "key_pass_env", "needs a key_command"
 
 
 class _Own(_Agent, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import count
 
 from muster.domain.call import Usage
+from muster.domain.canonical import Json
 from muster.sim.audit import Audit, AuditLog
 from muster.sim.batches.registry import BatchRegistry
 from muster.sim.batches.settler import Settler
@@ -26,7 +27,8 @@ from muster.sim.playback import (
     raise_refusal,
     request_id,
 )
-from muster.sim.protocols.ask import FLEX, Ask, SimAnswer, SimRefusal, WireProtocol
+from muster.sim.protocols.ask import FLEX, Ask, CountingProtocol, SimAnswer, SimRefusal, WireProtocol
+from muster.sim.protocols.embeddings import read_embedding, spell_embeddings
 from muster.sim.request import body_of, check_key
 from muster.sim.responder import Responder, name_of
 from muster.text.http_messages import whole_response
@@ -79,10 +81,39 @@ class Rehearsal:
         """Answer which models there are; asking costs nothing."""
         self.book.requests += 1
         try:
-            check_key(request, self.options.key)
+            if dialect.wants_key:
+                check_key(request, self.options.key)
         except SimRefusal as refused:
             return self.refuse(dialect, refused, next(self.numbers))
         return at_once(whole_response(200, spelled))
+
+    def count_tokens(self, dialect: CountingProtocol, request: HttpRequest) -> Playback:
+        """Answer how many tokens go in with a request; asking costs nothing."""
+        return self._at_once(dialect, request, dialect.count)
+
+    def embed(self, dialect: WireProtocol, request: HttpRequest) -> Playback:
+        """Answer with the embeddings of texts, which are paid."""
+
+        def spell(body: dict[str, Json]) -> bytes:
+            ask = read_embedding(body)
+            self.book.pay(name_of(body), ask.model, Usage(input=ask.tokens))
+            return spell_embeddings(ask)
+
+        return self._at_once(dialect, request, spell)
+
+    def _at_once(
+        self, dialect: WireProtocol, request: HttpRequest, spell: Callable[[dict[str, Json]], bytes]
+    ) -> Playback:
+        """Answer at once, without faults, latency or capacity."""
+        self.book.requests += 1
+        number = next(self.numbers)
+        try:
+            check_key(request, self.options.key)
+            spelled = spell(body_of(request))
+        except SimRefusal as refused:
+            return self.refuse(dialect, refused, number)
+        self.book.status(200)
+        return at_once(whole_response(200, spelled, headers_of(dialect, number)))
 
     def unknown(self, dialect: WireProtocol, request: HttpRequest) -> Playback:
         """Refuse a path that the provider does not have."""
@@ -91,7 +122,8 @@ class Rehearsal:
         return self.refuse(dialect, SimRefusal(404, f"no such endpoint: {where}"), next(self.numbers))
 
     def _answer(self, dialect: WireProtocol, request: HttpRequest, number: int) -> Playback:
-        check_key(request, self.options.key)
+        if dialect.wants_key:
+            check_key(request, self.options.key)
         body = body_of(request)
         ask = self.responder.read(dialect, body)
         self._check_capacity()

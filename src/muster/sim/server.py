@@ -29,6 +29,7 @@ from muster.sim.batches.router import BatchRouter, Endpoint
 from muster.sim.faults import Faults
 from muster.sim.files import read_faults
 from muster.sim.http import Handler, HttpRequest, SimConnection
+from muster.sim.kin import VERTEX_PATH, address_of, kin_routes, predict
 from muster.sim.options import Options
 from muster.sim.playback import SOON, Part, Playback, at_once
 from muster.sim.protocols.anthropic import Anthropic
@@ -63,6 +64,10 @@ class Server:
     def openai(self) -> str:
         """The base address for clients of OpenAI."""
         return f"http://{HOST}:{self.port}/openai/v1"
+
+    def address(self, provider: str) -> str:
+        """Return the base address for clients of a provider that speaks the protocol of one of these two."""
+        return f"http://{HOST}:{self.port}{address_of(provider)}"
 
     @property
     def audit_url(self) -> str:
@@ -152,7 +157,7 @@ def _watch_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         loop.call_soon_threadsafe(stop.set)
 
 
-ANTHROPIC: WireProtocol = Anthropic()
+ANTHROPIC = Anthropic()
 OPENAI: WireProtocol = OpenAI()
 
 Named = Callable[[HttpRequest, str], Playback]
@@ -173,12 +178,16 @@ class Router:
         self._routes: Mapping[tuple[bytes, bytes], Handler] = {
             (b"POST", b"/anthropic/v1/messages"): partial(rehearsal.perform, ANTHROPIC),
             (b"POST", b"/openai/v1/chat/completions"): partial(rehearsal.perform, OPENAI),
+            (b"POST", b"/anthropic/v1/messages/count_tokens"): partial(rehearsal.count_tokens, ANTHROPIC),
+            (b"POST", b"/openai/v1/embeddings"): partial(rehearsal.embed, OPENAI),
             (b"GET", b"/anthropic/v1/models"): partial(rehearsal.list_models, ANTHROPIC, anthropic_list()),
             (b"GET", b"/openai/v1/models"): partial(rehearsal.list_models, OPENAI, openai_list()),
             **{(method, path): handler for method, path, handler in served if b"{id}" not in path},
+            **kin_routes(rehearsal),
             **Control(rehearsal).routes(),
         }
         self._patterns = [(method, _pattern(path), handler) for method, path, handler in served if b"{id}" in path]
+        self._patterns.append((b"POST", _pattern(VERTEX_PATH.encode()), partial(predict, rehearsal)))
         self.large_bodies = {
             anthropic_batches.PATH.encode(): anthropic.most_bytes,
             openai_files.PATH.encode(): files.most_bytes,

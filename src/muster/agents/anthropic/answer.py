@@ -11,6 +11,7 @@ from muster.domain.canonical import JsonObject
 from muster.domain.content import AnswerBlock, AnswerBlocks, BlockKind
 from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
 from muster.domain.price import Pricing, ServiceTier
+from muster.domain.provider import ANTHROPIC
 from muster.text import typed
 
 UNTIMED = Timings()
@@ -118,12 +119,13 @@ def decode(
     account: Account,
     timings: Timings = UNTIMED,
     model: str = "",
+    provider: str = ANTHROPIC,
 ) -> Reply:
     """Read a success of a model; one that holds an error is that error, one that cannot be read leaves it unknown."""
     try:
         said = _said(body)
         raw = typed.decode(body)["content"] if thought(said) else None
-        return reply_of(said, pricing, ceiling, timings, raw=raw, model=model)
+        return reply_of(said, pricing, ceiling, timings, raw=raw, model=model, provider=provider)
     except (typed.DecodeError, UnicodeError):
         trouble = trouble_in(body)
     if trouble is None:
@@ -144,6 +146,7 @@ def reply_of(
     *,
     raw: Sequence[JsonObject] | None = None,
     model: str = "",
+    provider: str = ANTHROPIC,
 ) -> Reply:
     """Return a message of the model as a reply, with its `raw` blocks where text and uses of tools are not all."""
     text, calls = _content(said.content)
@@ -160,7 +163,7 @@ def reply_of(
         id=said.id or "",
         timings=timings,
         trace=charge.trace,
-        content=_blocks(raw, model or said.model or "") if raw else None,
+        content=_blocks(raw, provider, model or said.model or "") if raw else None,
         tier=served,
     )
 
@@ -174,9 +177,9 @@ def _served(counts: AnthropicUsage | Stray) -> str:
     return tier_in(counts.service_tier)
 
 
-def _blocks(raw: Sequence[JsonObject], model: str) -> AnswerBlocks:
+def _blocks(raw: Sequence[JsonObject], provider: str, model: str) -> AnswerBlocks:
     blocks = tuple([AnswerBlock(kind=_kind(one), raw=one, thinking=_thinking(one)) for one in raw])
-    return AnswerBlocks(provider="anthropic", model=model, blocks=blocks)
+    return AnswerBlocks(provider=provider, model=model, blocks=blocks)
 
 
 def _kind(raw: JsonObject) -> BlockKind:

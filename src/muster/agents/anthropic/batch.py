@@ -55,17 +55,15 @@ class AnthropicBatches:
     labels_batches = False
     uploads_file = False
 
-    def __init__(self, *, key: str, variable: str, base_url: str, http: BatchHttp) -> None:
+    def __init__(self, *, key: str, variable: str, base_url: str, http: BatchHttp, account: str | None = None) -> None:
         base_url = join(base_url, "")
-        account = Account(place=f"the batches at {base_url}", variable=variable, key=key)
+        owner = Account(place=f"the batches at {base_url}", variable=variable, key=key)
         headers = {"x-api-key": key, "anthropic-version": VERSION}
         self.endpoint = BatchEndpoint(
-            kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable
+            kind=KIND, base_url=base_url, account=account or fingerprint(base_url, key), variable=variable
         )
-        self.format = AnthropicBatchFormat(account)
-        self._client = ProviderClient(
-            base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault
-        )
+        self.format = AnthropicBatchFormat(owner)
+        self._client = ProviderClient(base_url=base_url, account=owner, headers=headers, http=http, fault=answer.fault)
 
     async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""

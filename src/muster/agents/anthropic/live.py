@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from muster.agents.anthropic import answer, wire
 from muster.agents.anthropic.answer import (
@@ -19,7 +20,7 @@ from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
-from muster.agents.model import ModelAgent
+from muster.agents.model import ModelAgent, TimedPricing
 from muster.agents.payload import arguments_of, joined, reader, tokens_of
 from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
@@ -27,6 +28,7 @@ from muster.domain.call import Reply, Request, Timings
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Pricing
+from muster.domain.provider import ANTHROPIC, PROVIDERS, Provider
 from muster.text import typed
 
 
@@ -60,8 +62,11 @@ _step = reader(_Step)
 class AnthropicStream:
     """Takes the events of one stream in order; `done` once the message is whole."""
 
-    def __init__(self, pricing: Pricing, ceiling: Ceiling, account: Account, model: str = "") -> None:
-        self._pricing, self._ceiling, self._account, self._model = pricing, ceiling, account, model
+    def __init__(
+        self, pricing: Pricing, ceiling: Ceiling, account: Account, model: str = "", provider: str = ANTHROPIC
+    ) -> None:
+        self._pricing, self._ceiling, self._account = pricing, ceiling, account
+        self._model, self._provider = model, provider
         self._opening: _Opening | None = None
         self._counts: AnthropicUsage | Stray = None
         self._blocks: dict[int, Block] = {}
@@ -92,6 +97,7 @@ class AnthropicStream:
             timings,
             raw=raw if self._raw else None,
             model=self._model,
+            provider=self._provider,
         )
 
     def _take(self, step: _Step, data: bytes) -> str:
@@ -179,6 +185,16 @@ KEY_VARIABLE = "ANTHROPIC_API_KEY"
 VERSION = "2023-06-01"
 
 
+VERTEX_VERSION = "2026-10-21"  # of the body, where the model stands in the address
+
+
+def _path(provider: Provider, model: str, *, stream: bool) -> str:
+    """Return where a request goes: with some providers the model and the kind of answer stand in the address."""
+    if not provider.raw_predict:
+        return "/v1/messages"
+    return f"/{quote(model, safe='@')}:{'streamRawPredict' if stream else 'rawPredict'}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnthropicWire:
     """The Messages API, for one model."""
@@ -186,14 +202,16 @@ class AnthropicWire:
     model: str
     pricing: Pricing
     account: Account
+    provider: Provider = PROVIDERS[ANTHROPIC]
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""
-        return wire.encode(request, self.model, stream=stream, tier=self.pricing.asked or "")
+        raw = VERTEX_VERSION if self.provider.raw_predict else ""
+        return wire.encode(request, self.model, stream=stream, tier=self.pricing.asked or "", raw=raw)
 
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
         """Read a success, or raise the error that hides in it."""
-        return answer.decode(body, self.pricing, ceiling, self.account, timings, self.model)
+        return answer.decode(body, self.pricing, ceiling, self.account, timings, self.model, self.provider.name)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
         """Read a failure of a request with the body `sent`."""
@@ -201,7 +219,7 @@ class AnthropicWire:
 
     def fold(self, ceiling: Ceiling) -> AnthropicStream:
         """Begin to read a stream."""
-        return AnthropicStream(self.pricing, ceiling, self.account, self.model)
+        return AnthropicStream(self.pricing, ceiling, self.account, self.model, self.provider.name)
 
 
 class AnthropicAgent(ModelAgent):
@@ -220,17 +238,25 @@ class AnthropicAgent(ModelAgent):
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
+        timed_pricing: TimedPricing | None = None,
         near: Sequence[str] = (),
+        provider: Provider = PROVIDERS[ANTHROPIC],
     ) -> None:
         account = Account(place=profile.name, variable=key_variable, key=key)
+
+        def address(stream: bool) -> str:
+            return with_query(join(base_url, _path(provider, model, stream=stream)), query)
+
         super().__init__(
             profile=profile,
-            wire=AnthropicWire(model=model, pricing=pricing, account=account),
-            url=with_query(join(base_url, "/v1/messages"), query),
-            headers={"x-api-key": key, "anthropic-version": VERSION, **lowered(headers)},
+            wire=AnthropicWire(model=model, pricing=pricing, account=account, provider=provider),
+            url=address(False),
+            stream_url=address(True),
+            headers={**provider.key_style.headers(key), "anthropic-version": VERSION, **lowered(headers)},
             account=account,
             pricing=pricing,
             http=http,
             unpriced_ok=unpriced_ok,
+            timed_pricing=timed_pricing,
             near=near,
         )

@@ -18,9 +18,11 @@ TIERS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def encode(request: Request, model: str, *, stream: bool = False, tier: str = "") -> bytes:
-    """Write a request as the body of a POST."""
+def encode(request: Request, model: str, *, stream: bool = False, tier: str = "", raw: str = "") -> bytes:
+    """Write a request as the body of a POST; `raw` is the version for servers that have the model in the address."""
     body = params(request, model)
+    if raw:
+        body = {"anthropic_version": raw, **{name: value for name, value in body.items() if name != "model"}}
     if tier:
         name, word = TIERS[tier]
         body[name] = word

@@ -52,15 +52,17 @@ class OpenAIBatches:
     labels_batches = True
     uploads_file = True
 
-    def __init__(self, *, key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> None:
+    def __init__(
+        self, *, key: str, variable: str, base_url: str, scope: str, http: BatchHttp, account: str | None = None
+    ) -> None:
         base_url = join(base_url, "")
-        account = Account(place=f"the batches at {base_url}", variable=variable, key=key)
+        owner = Account(place=f"the batches at {base_url}", variable=variable, key=key)
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self.endpoint = BatchEndpoint(
-            kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable, scope=scope
+            kind=KIND, base_url=base_url, account=account or fingerprint(base_url, key), variable=variable, scope=scope
         )
-        self.format = OpenAIBatchFormat(account)
-        self._client = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=fault)
+        self.format = OpenAIBatchFormat(owner)
+        self._client = ProviderClient(base_url=base_url, account=owner, headers=headers, http=http, fault=fault)
 
     async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""

@@ -8,7 +8,7 @@ from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
-from muster.agents.model import ModelAgent
+from muster.agents.model import ModelAgent, TimedPricing
 from muster.agents.openai import answer, wire
 from muster.agents.openai.answer import (
     UNTIMED,
@@ -23,13 +23,14 @@ from muster.agents.openai.answer import (
     reply_of,
     text_of,
 )
-from muster.agents.openai.wire import LimitSpelling, MaxTokens
+from muster.agents.openai.wire import LimitSpelling
 from muster.agents.payload import joined, reader
 from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import InvalidRequest, OutcomeUnknown, Respelled, WireError
 from muster.domain.price import Pricing
+from muster.domain.provider import OPENAI, PROVIDERS, MaxTokens, Provider
 from muster.text import typed
 
 
@@ -175,11 +176,17 @@ class OpenAIWire:
     pricing: Pricing
     account: Account
     spelling: LimitSpelling
+    provider: Provider = PROVIDERS[OPENAI]
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""
         return wire.encode(
-            request, self.model, stream=stream, max_tokens=self.spelling.field, tier=self.pricing.asked or ""
+            request,
+            self.model,
+            stream=stream,
+            max_tokens=self.spelling.field,
+            tier=self.pricing.asked or "",
+            provider=self.provider,
         )
 
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
@@ -213,23 +220,29 @@ class OpenAIAgent(ModelAgent):
         key_variable: str = KEY_VARIABLE,
         base_url: str = BASE_URL,
         spelling: LimitSpelling | None = None,
+        provider: Provider = PROVIDERS[OPENAI],
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
+        timed_pricing: TimedPricing | None = None,
         near: Sequence[str] = (),
     ) -> None:
         account = Account(place=profile.name, variable=key_variable, key=key)
-        authorization = {"authorization": f"Bearer {key}"} if key else {}
         super().__init__(
             profile=profile,
             wire=OpenAIWire(
-                model=model, pricing=pricing, account=account, spelling=spelling or LimitSpelling(MaxTokens.NEW)
+                model=model,
+                pricing=pricing,
+                account=account,
+                spelling=spelling or LimitSpelling(MaxTokens.NEW),
+                provider=provider,
             ),
             url=with_query(join(base_url, "/chat/completions"), query),
-            headers={**authorization, **lowered(headers)},
+            headers={**provider.key_style.headers(key), **lowered(headers)},
             account=account,
             pricing=pricing,
             http=http,
             unpriced_ok=unpriced_ok,
+            timed_pricing=timed_pricing,
             near=near,
         )

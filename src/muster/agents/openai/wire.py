@@ -2,21 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from enum import StrEnum
 
 from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool, ToolCall
 from muster.domain.canonical import JsonObject
 from muster.domain.effort import EFFORT, extra_fields
+from muster.domain.provider import OPENAI, PROVIDERS, MaxTokens, Provider
 
-
-class MaxTokens(StrEnum):
-    """How a server spells `max_tokens`."""
-
-    NEW = "max_completion_tokens"  # api.openai.com: its reasoning models refuse the old name
-    OLD = "max_tokens"  # compatible servers: many of them ignore the new name, which would leave the answer unbounded
-
+__all__ = ["LimitSpelling", "MaxTokens", "encode", "params"]
 
 _FIELDS = re.compile(r"\bmax_(?:completion_)?tokens\b")
 _UNKNOWN = re.compile(
@@ -63,15 +57,25 @@ def _refuses(refusal: str, field: MaxTokens, other: MaxTokens) -> bool:
 
 
 def encode(
-    request: Request, model: str, *, stream: bool = False, max_tokens: MaxTokens = MaxTokens.NEW, tier: str = ""
+    request: Request,
+    model: str,
+    *,
+    stream: bool = False,
+    max_tokens: MaxTokens = MaxTokens.NEW,
+    tier: str = "",
+    provider: Provider = PROVIDERS[OPENAI],
 ) -> bytes:
-    """Write a request as the body of a POST."""
+    """Write a request as the body of a POST, in the dialect of a provider."""
     body = params(request, model, max_tokens=max_tokens)
+    for name, other in provider.spelled.items():
+        if name in body:
+            body[other] = body.pop(name)
     if tier:
-        body["service_tier"] = tier
+        body["service_tier"] = provider.tiers.get(tier, tier)
     if stream:
         body["stream"] = True
-        body["stream_options"] = {"include_usage": True}
+        if provider.stream_options:
+            body["stream_options"] = {"include_usage": True}
     return to_json(body)
 
 

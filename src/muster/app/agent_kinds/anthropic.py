@@ -9,7 +9,7 @@ from muster.agents.batch_client import quoter
 from muster.agents.faults import fingerprint
 from muster.agents.http.client import BatchHttp, Http
 from muster.agents.http.request import join, lowered
-from muster.app.agent_kinds.providers import ModelEntry
+from muster.app.agent_kinds.providers import BatchAccess, ModelEntry
 from muster.domain.call import Request
 
 __all__ = ["encoder_of", "fingerprint", "list_request", "make_batches", "make_model", "quoter", "scope_of"]
@@ -24,12 +24,14 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
         key=key,
         key_variable=entry.variable or "",
         pricing=pricing,
+        timed_pricing=entry.timed_pricing(),
         http=http,
         base_url=entry.base_url,
         headers=entry.headers,
         query=entry.query,
         unpriced_ok=unpriced_ok,
         near=entry.near() if pricing.standard is None else (),
+        provider=entry.known,
     )
 
 
@@ -40,7 +42,7 @@ def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
 
 def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
     """Return the address and the headers with which the models are listed."""
-    headers = {"x-api-key": key, "anthropic-version": VERSION, **lowered(entry.headers)}
+    headers = {**entry.known.key_style.headers(key), "anthropic-version": VERSION, **lowered(entry.headers)}
     return join(entry.base_url, "/v1/models"), headers
 
 
@@ -49,6 +51,8 @@ def scope_of(model: str) -> str:
     return ""
 
 
-def make_batches(key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> BatchAgent:
+def make_batches(access: BatchAccess, http: BatchHttp) -> BatchAgent:
     """Make the agent that hands batches in."""
-    return AnthropicBatches(key=key, variable=variable, base_url=base_url, http=http)
+    return AnthropicBatches(
+        key=access.key, variable=access.variable, base_url=access.base_url, http=http, account=access.account
+    )

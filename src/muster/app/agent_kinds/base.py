@@ -7,12 +7,12 @@ from muster.agents.base import OnDelta
 from muster.agents.capabilities import capabilities_of, traits_of
 from muster.agents.processes import system
 from muster.agents.processes.process import environment_of
-from muster.app.agent_kinds.providers import PROVIDERS
 from muster.domain.agent import Pace, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.effort import EFFORT, EXTRA, NO_TRAITS, SHOWS, THINKS, ModelCapabilities
 from muster.domain.errors import BadConfiguration
+from muster.domain.provider import PROVIDERS
 from muster.settings.sections import (
     AgentSection,
     ClaudeSection,

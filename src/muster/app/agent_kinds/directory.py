@@ -12,7 +12,8 @@ from muster.agents.capabilities import capabilities_of, traits_of
 from muster.agents.human import HumanAgent
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import MODEL_SETTINGS, UnreadyAgent, profile_of
-from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry, api_of
+from muster.app.agent_kinds.keys import Keys
+from muster.app.agent_kinds.providers import BatchAgents, ModelEntry, api_of
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
@@ -20,6 +21,7 @@ from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
 from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
 from muster.domain.flaw import nearest
 from muster.domain.price import ServiceTier
+from muster.domain.provider import PROVIDERS, Provider
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.settings import Settings
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp, Http
     from muster.agents.model_list import OfferedModel
 
-__all__ = ["PROVIDERS", "AgentDirectory", "Agents"]
-
 
 class AgentDirectory:
     """Finds agents: `provider/model`, `sim/NAME`, or a name declared in muster.toml.
@@ -58,6 +58,7 @@ class AgentDirectory:
         keyless: bool = False,
         http: "BatchHttp | None" = None,
         given: Mapping[str, Agent] | None = None,
+        hide: Callable[[str], None] = lambda _: None,  # keeps a key out of what is stored
     ) -> None:
         self._settings = settings
         self._keyless = keyless  # nobody is going to be asked: prices are known without a key
@@ -65,6 +66,7 @@ class AgentDirectory:
         self._allow_unpriced = allow_unpriced
         self._http = http
         self._processes = processes
+        self._keys = Keys(settings, processes, self._client, hide=hide, keyless=keyless)
         self._found = dict(given or {})  # those that the program made itself are there from the start
         self._batchings: dict[str, Batching] = {}
         self._flex: dict[str, Agent] = {}
@@ -139,7 +141,7 @@ class AgentDirectory:
         entry = self._entry_of(name if declared is not None else f"{name}/any")
         entry = replace(entry, profile=replace(entry.profile, name=name))
         listing: Any = load("listing:offered")
-        found: Sequence[OfferedModel] = await listing(entry, self._key(entry), self._client(entry.base_url))
+        found: Sequence[OfferedModel] = await listing(entry, self._keys.of(entry), self._keys.client(entry))
         return found
 
     def mode_of(self, name: str, wanted: Mode) -> Mode:
@@ -200,12 +202,13 @@ class AgentDirectory:
     def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in, or raise BadConfiguration when the key is missing or another's."""
         key = self._settings.variable(endpoint.variable) if endpoint.variable else None
-        return self._batch_agents.reopen(endpoint, key)
+        return self._batch_agents.reopen(endpoint, key, self._keys.reopened(endpoint))
 
     async def close(self) -> None:
         """Close every agent."""
         for agent in (*self._found.values(), *self._flex.values()):
             await agent.close()
+        await self._keys.close()
         if self._http is not None:
             await self._http.close()
 
@@ -281,12 +284,20 @@ class AgentDirectory:
             profile=profile,
             provider=provider,
             model=model,
-            base_url=own_address or self._settings.variable(known.base_variable) or known.base_url,
-            variable=(section.key_env if section else None) or (None if own_address else known.key_variable),
+            base_url=own_address or self._settings.variable(known.base_variable) or self._address(known),
+            variable=_variable_of(section, None if own_address else known.key_variable),
             section=section,
             headers=self._filled(section.headers if section else {}),
             query=self._filled(section.query if section else {}),
         )
+
+    def _address(self, known: Provider) -> str:
+        """Return the address of a provider, unfilled if a place in it is not known: that is told when it is asked."""
+        unknown = "unknown" if self._keyless else None  # prices are known without an address
+        try:
+            return known.address(lambda name: self._settings.variable(name) or unknown)
+        except BadConfiguration:
+            return known.base_url
 
     def _filled(self, values: Mapping[str, str]) -> Mapping[str, str]:
         """Return headers or a query with the values of the variables that they name."""
@@ -301,7 +312,7 @@ class AgentDirectory:
 
     def _model(self, entry: ModelEntry) -> Agent:
         try:
-            key, http = self._key(entry), self._client(entry.base_url)
+            key, http = self._keys.of(entry), self._keys.client(entry)
         except BadConfiguration as error:
             return UnreadyAgent(entry.profile, error)
         return api_of(entry.api).make_model(entry, key, http, unpriced_ok=self._allow_unpriced)
@@ -309,7 +320,9 @@ class AgentDirectory:
     def _make_batching(self, entry: ModelEntry) -> Batching:
         tariff, api = entry.tariff(), api_of(entry.api)
         return Batching(
-            agent=self._batch_agents.open(entry, self._key(entry)),
+            agent=self._batch_agents.open(
+                entry, self._keys.of(entry), self._keys.client(entry), self._keys.account(entry)
+            ),
             tariff=tariff,
             encode=api.encoder_of(entry),
             quote=api.quoter(
@@ -320,27 +333,12 @@ class AgentDirectory:
             ),
         )
 
-    def _key(self, entry: ModelEntry) -> str:
-        """Return the key; a server with an address of the user's own and no `key_env` wants none."""
-        name, variable = entry.profile.name, entry.variable
-        for value in entry.section.sent.values() if entry.section and not self._keyless else ():
-            if value.startswith("$") and self._settings.variable(value[1:]) is None:
-                way = f"export {value[1:]}=…"
-                raise BadConfiguration(f"{name} needs {value[1:]}, which is not set", suggestions=(way,))
-        if variable is None:
-            return ""
-        key = self._settings.variable(variable)
-        if key is None and self._keyless:
-            return ""
-        if key is None:
-            raise BadConfiguration(
-                f"{name} needs an API key, and {variable} is not set", suggestions=(f"export {variable}=…",)
-            )
-        if not key.isascii() or not key.isprintable():
-            raise BadConfiguration(
-                f"the API key in {variable} contains invalid characters", suggestions=("copy it again",)
-            )
-        return key
+
+def _variable_of(section: ModelSection | None, usual: str | None) -> str | None:
+    """Return the variable that holds the key of a model; None where it wants none, or a program prints it."""
+    if section is None:
+        return usual
+    return None if section.key_command else section.key_env or usual
 
 
 def _suggestions(name: str, declared: Iterable[str]) -> tuple[str, ...]:

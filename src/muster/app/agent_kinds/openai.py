@@ -11,14 +11,15 @@ from muster.agents.http.client import BatchHttp, Http
 from muster.agents.http.request import join, lowered
 from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.agents.openai.live import OpenAIAgent
-from muster.agents.openai.wire import LimitSpelling, MaxTokens, encode
-from muster.app.agent_kinds.providers import ModelEntry
+from muster.agents.openai.wire import LimitSpelling, encode
+from muster.app.agent_kinds.providers import BatchAccess, ModelEntry
 from muster.domain.call import Request
+from muster.domain.provider import MaxTokens
 
 __all__ = ["encoder_of", "fingerprint", "list_request", "make_batches", "make_model", "quoter", "scope_of"]
 
 # OpenAI's own models refuse the old name of the limit; other servers may ignore the new one and write without bound.
-_OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
+_OPENAI_MODELS = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d)")
 
 
 def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) -> Agent:
@@ -30,11 +31,13 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
         key=key,
         key_variable=entry.variable or "",
         pricing=pricing,
+        timed_pricing=entry.timed_pricing(),
         http=http,
         base_url=entry.base_url,
         headers=entry.headers,
         query=entry.query,
         spelling=_spelling(entry),
+        provider=entry.known,
         unpriced_ok=unpriced_ok,
         near=entry.near() if pricing.standard is None else (),
     )
@@ -44,24 +47,32 @@ def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
     """Return the function that encodes a request for a batch."""
     # Nothing is marked for the cache here: these servers find shared prefixes by themselves.
     field = _field(entry)
-    return lambda request, _: encode(request, entry.model, max_tokens=field)
+    return lambda request, _: encode(request, entry.model, max_tokens=field, provider=entry.known)
 
 
 def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
     """Return the address and the headers with which the models are listed."""
-    authorization = {"authorization": f"Bearer {key}"} if key else {}
-    return join(entry.base_url, "/models"), {**authorization, **lowered(entry.headers)}
+    return join(entry.base_url, "/models"), {**entry.known.key_style.headers(key), **lowered(entry.headers)}
 
 
-def make_batches(key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> BatchAgent:
+def make_batches(access: BatchAccess, http: BatchHttp) -> BatchAgent:
     """Make the agent that hands batches in."""
-    return OpenAIBatches(key=key, variable=variable, base_url=base_url, scope=scope, http=http)
+    return OpenAIBatches(
+        key=access.key,
+        variable=access.variable,
+        base_url=access.base_url,
+        scope=access.scope,
+        http=http,
+        account=access.account,
+    )
 
 
 def _field(entry: ModelEntry) -> MaxTokens:
-    """Return the name of the limit: as it is set, else as the name of the model suggests."""
+    """Return the name of the limit: as it is set, as the provider has it, or as the name of the model suggests."""
     if entry.section is not None and entry.section.max_tokens_field is not None:
         return MaxTokens(entry.section.max_tokens_field)
+    if entry.known.limit is not None:
+        return entry.known.limit
     return MaxTokens.NEW if _OPENAI_MODELS.match(entry.model) else MaxTokens.OLD
 
 

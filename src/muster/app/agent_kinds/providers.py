@@ -1,79 +1,27 @@
-"""The providers that are known by name, and what the settings say of each model of theirs."""
+"""The models of known providers, with what the settings say of each, and the modules that speak their APIs."""
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from muster.agents.base import Agent, BatchAgent
-from muster.agents.prices import near_models, price_from_toml, price_of
+from muster.agents.prices import changes, near_models, price_from_toml, price_of
 from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
 from muster.domain.price import PRICED_TIERS, Price, Pricing, ServiceTier
+from muster.domain.provider import ANTHROPIC, OPENAI, PROVIDERS, Provider
 from muster.settings.sections import ModelSection, PriceSection
 
 if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp, Http
 
 
-ANTHROPIC = "anthropic"  # the APIs that are spoken
-OPENAI = "openai"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """A known provider: its API, where its address and key come from, and whose prices are its."""
-
-    name: str
-    base_url: str
-    api: str = OPENAI
-    has_key: bool = True
-    prices: str = ""  # what the price list calls it, where that is not its name
-    free: bool = False  # it runs on the user's own machine
-    batches: bool = True
-
-    @property
-    def base_variable(self) -> str:
-        """The variable that names another address."""
-        return f"{self.name.upper()}_BASE_URL"
-
-    @property
-    def key_variable(self) -> str | None:
-        """The variable that holds the key."""
-        return f"{self.name.upper()}_API_KEY" if self.has_key else None
-
-
-def _hosted(name: str, base_url: str, *, prices: str = "", batches: bool = False) -> Provider:
-    """Describe a provider that speaks OpenAI's API at an address of its own."""
-    return Provider(name=name, base_url=base_url, prices=prices, batches=batches)
-
-
-def _local(name: str, port: int, *, batches: bool = False) -> Provider:
-    """Describe a server on this machine that wants no key and costs nothing."""
-    return Provider(name=name, base_url=f"http://127.0.0.1:{port}/v1", has_key=False, free=True, batches=batches)
-
-
-_KNOWN = (
-    Provider(name="anthropic", api=ANTHROPIC, base_url="https://api.anthropic.com"),
-    Provider(name="openai", base_url="https://api.openai.com/v1"),
-    _hosted("openrouter", "https://openrouter.ai/api/v1", batches=True),
-    _hosted("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", prices="google"),
-    _hosted("groq", "https://api.groq.com/openai/v1", batches=True),
-    _hosted("mistral", "https://api.mistral.ai/v1"),
-    _hosted("deepseek", "https://api.deepseek.com/v1"),
-    _hosted("xai", "https://api.x.ai/v1", prices="x-ai"),
-    _hosted("together", "https://api.together.xyz/v1"),
-    _hosted("fireworks", "https://api.fireworks.ai/inference/v1"),
-    _hosted("cerebras", "https://api.cerebras.ai/v1"),
-    _local("ollama", 11434, batches=True),
-    _local("lmstudio", 1234),
-    _local("vllm", 8000),
-    _local("llamacpp", 8080),
-)
-PROVIDERS = {provider.name: provider for provider in _KNOWN}
+Period = tuple[datetime, datetime]
+BATCH_TIME = timedelta(days=3)  # from a plan to the last answer: longer than a batch may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +39,14 @@ class ModelEntry:
     ordered: str = ""  # the tier that a run asks for, whatever the section says
 
     @property
+    def known(self) -> Provider:
+        """Return the provider, with the dialect that its server speaks."""
+        return PROVIDERS[self.provider]
+
+    @property
     def api(self) -> str:
         """Return the name of the API."""
-        return PROVIDERS[self.provider].api
+        return self.known.api
 
     @property
     def tier(self) -> str:
@@ -111,21 +64,33 @@ class ModelEntry:
     def _is_openai(self) -> bool:
         return self.provider == OPENAI and (self.section is None or self.section.base_url is None)
 
-    def pricing(self) -> Pricing:
-        """Return the prices of live calls, as far as they are known."""
+    def pricing(self, between: Period | None = None) -> Pricing:
+        """Return the prices of live calls, as far as they are known: now, or in a time."""
         own = self.section.tier_price if self.section else None
-        known = {tier: self._tier_price(tier) for tier in PRICED_TIERS}
+        known = {tier: self._tier_price(tier, between) for tier in PRICED_TIERS}
         own_tier = self.section.service_tier if self.section else None
         told = {} if own is None or own_tier is None else {str(own_tier): price_from_toml(**own.dollars())}
         return Pricing(
-            standard=self.price(),
+            standard=self.price(between),
             tiers={str(tier): price for tier, price in known.items() if price is not None} | told,
             asked=self.tier,
         )
 
-    def price(self) -> Price | None:
-        """Return the standard price of a live call, if it is known."""
-        return self._price(self.section.price if self.section else None)
+    def price(self, between: Period | None = None) -> Price | None:
+        """Return the standard price of a live call, if it is known: now, or in a time."""
+        return self._price(self.section.price if self.section else None, between=between)
+
+    def timed_pricing(self) -> Callable[[float, float], Pricing] | None:
+        """Return the prices by the time in which a call is made; None where they do not depend on it."""
+        if self.section is not None and self.section.price is not None:
+            return None
+        if not changes(*self._listed_name, datetime.now(UTC)):
+            return None
+
+        def pricing(begin: float, end: float) -> Pricing:
+            return self.pricing((datetime.fromtimestamp(begin, UTC), datetime.fromtimestamp(end, UTC)))
+
+        return pricing
 
     def near(self) -> tuple[str, ...]:
         """Return the names that may have been meant, if the price list does not know this one."""
@@ -133,43 +98,80 @@ class ModelEntry:
         if self.section is not None and self.section.base_url is not None:
             return ()  # whose models are anybody's
         prefix = "" if self.section is not None else f"{self.provider}/"
-        return tuple(f"{prefix}{model}" for model in near_models(self.provider, self.model))
+        return tuple(f"{prefix}{model}" for model in near_models(self.known.price_list, self.model))
 
     def tariff(self) -> Tariff:
         """Return the prices of a call in a batch and live, if they are known."""
         section = self.section
         # Without a price for batches that of live calls holds: rather too high than unknown.
         own = (section.batch_price or section.price) if section else None
-        return Tariff(model=self.model, batch=self._price(own, batch=True), live=self.price())
+        now = datetime.now(UTC)
+        period = (now, now + BATCH_TIME)
+        return Tariff(model=self.model, batch=self._price(own, batch=True, between=period), live=self.price())
 
-    def _tier_price(self, tier: str) -> Price | None:
+    def _tier_price(self, tier: str, between: Period | None = None) -> Price | None:
         """Return the price that a price list has for a tier of service; none beside one that the section says."""
-        return None if self.section and self.section.price else self._price(None, tier=tier)
+        return None if self.section and self.section.price else self._price(None, tier=tier, between=between)
 
-    def _price(self, own: PriceSection | None, *, batch: bool = False, tier: str = ServiceTier.DEFAULT) -> Price | None:
+    def _price(
+        self,
+        own: PriceSection | None,
+        *,
+        batch: bool = False,
+        tier: str = ServiceTier.DEFAULT,
+        between: Period | None = None,
+    ) -> Price | None:
 
         if own is not None:
             return price_from_toml(**own.dollars())
-        provider = PROVIDERS[self.provider]
+        provider = self.known
+        begin, end = between or (datetime.now(UTC), None)
         if self.section is not None and self.section.priced_as is not None:
-            return self._price_like(self.section.priced_as, batch=batch, tier=tier)
+            return self._price_like(self.section.priced_as, begin, end, batch=batch, tier=tier)
         if provider.free:
             return price_from_toml(0, 0)
-        if self.section is not None and self.section.base_url is not None and provider.api == OPENAI:
-            return None  # a server of the user's own: the price list of another provider says nothing about it
-        return price_of(provider.prices or provider.name, self.model, datetime.now(UTC), batch=batch, tier=tier)
+        if provider.deployments or not self._is_listed:
+            return None
+        return price_of(*self._listed_name, begin, batch=batch, tier=tier, until=end)
 
-    def _price_like(self, name: str, *, batch: bool, tier: str) -> Price | None:
+    @property
+    def _listed_name(self) -> tuple[str, str]:
+        """Return the provider and the model whose prices hold, as the price list calls them."""
+        if self.section is not None and self.section.priced_as is not None:
+            provider, _, model = self.section.priced_as.partition("/")
+            return (PROVIDERS[provider].price_list if provider in PROVIDERS else provider), model
+        return self.known.price_list, self.model.removeprefix(self.known.publisher)
+
+    @property
+    def _is_listed(self) -> bool:
+        """Return whether the price list of the provider says anything about this address."""
+        if self.known.global_prices:
+            return "/locations/global/" in f"{self.base_url}/"
+        # A server of the user's own that speaks OpenAI's API has other prices than OpenAI.
+        own = self.section is not None and self.section.base_url is not None
+        return not own or self.api != OPENAI
+
+    def _price_like(self, name: str, begin: datetime, end: datetime | None, *, batch: bool, tier: str) -> Price | None:
         """Return the price of another model, as that of a deployment which has a name of its own."""
-        provider, _, model = name.partition("/")
-        known = PROVIDERS.get(provider)
-        price = known and price_of(known.prices or provider, model, datetime.now(UTC), batch=batch, tier=tier)
+        is_known = name.partition("/")[0] in PROVIDERS
+        price = is_known and price_of(*self._listed_name, begin, batch=batch, tier=tier, until=end)
         if not price and not batch and tier == ServiceTier.DEFAULT:
             raise BadConfiguration(
                 f"agent {self.profile.name!r}: the price list does not know priced_as = {name!r}",
                 suggestions=("write it as PROVIDER/MODEL, such as openai/gpt-5-mini", "or set its price"),
             )
         return price or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchAccess:
+    """Where batches are handed in, and with which key."""
+
+    base_url: str
+    scope: str
+    variable: str = ""
+    key: str = field(default="", repr=False)
+    account: str | None = None  # of a key that the client adds itself
 
 
 class ProviderApi(Protocol):
@@ -184,7 +186,7 @@ class ProviderApi(Protocol):
     def scope_of(self, model: str) -> str:
         """Return what may stand together in one batch; the same for all: everything."""
 
-    def make_batches(self, key: str, variable: str, base_url: str, scope: str, http: "BatchHttp") -> BatchAgent:
+    def make_batches(self, access: BatchAccess, http: "BatchHttp") -> BatchAgent:
         """Make the agent that hands batches in."""
 
     def quoter(
@@ -215,15 +217,36 @@ class BatchAgents:
         self._http = http
         self._open: dict[BatchEndpoint, BatchAgent] = {}
 
-    def open(self, entry: ModelEntry, key: str) -> BatchAgent:
+    def open(self, entry: ModelEntry, key: str, http: "BatchHttp", account: str | None = None) -> BatchAgent:
         """Return the batch agent of a model."""
-        agent = self._agent(
-            entry.api, key, entry.variable or "", entry.base_url, api_of(entry.api).scope_of(entry.model)
+        access = BatchAccess(
+            base_url=entry.base_url,
+            scope=api_of(entry.api).scope_of(entry.model),
+            variable=entry.variable or "",
+            key=key,
+            account=account,
         )
+        agent = self._api(entry.known.batches).make_batches(access, http)
         return self._open.setdefault(agent.endpoint, agent)
 
-    def reopen(self, endpoint: BatchEndpoint, key: str | None) -> BatchAgent:
-        """Come back to where a batch was handed in, with the key that its variable holds now."""
+    def reopen(self, endpoint: BatchEndpoint, key: str | None, http: "BatchHttp | None" = None) -> BatchAgent:
+        """Come back to where a batch was handed in, with the key of its variable or the client that adds one."""
+        if http is None:
+            self._require_account(endpoint, key)
+        if endpoint not in self._open:
+            api = self._api(endpoint.kind)
+            access = BatchAccess(
+                base_url=endpoint.base_url,
+                scope=endpoint.scope,
+                variable=endpoint.variable,
+                key=key or "",
+                account=None if http is None else endpoint.account,
+            )
+            self._open[endpoint] = api.make_batches(access, http or self._http(endpoint.base_url))
+        return self._open[endpoint]
+
+    def _require_account(self, endpoint: BatchEndpoint, key: str | None) -> None:
+        """Raise BadConfiguration when the key is missing, or is that of another account."""
         api, where = self._api(endpoint.kind), f"a batch was created at {endpoint.base_url}"
         if key is None and endpoint.variable:
             raise BadConfiguration(
@@ -231,18 +254,15 @@ class BatchAgents:
                 suggestions=(f"export {endpoint.variable}=…",),
             )
         if api.fingerprint(endpoint.base_url, key or "") != endpoint.account:
+            way = (
+                f"set {endpoint.variable} to the key that was used"
+                if endpoint.variable
+                else "declare an agent with the key_command that was used"
+            )
             raise BadConfiguration(
                 f"{where} with a different key or account than the one in {endpoint.variable or 'use now'}",
-                suggestions=(f"set {endpoint.variable} to the key that was used",) if endpoint.variable else (),
+                suggestions=(way,),
             )
-        if endpoint not in self._open:
-            self._open[endpoint] = self._agent(
-                endpoint.kind, key or "", endpoint.variable, endpoint.base_url, endpoint.scope
-            )
-        return self._open[endpoint]
-
-    def _agent(self, kind: str, key: str, variable: str, base_url: str, scope: str) -> BatchAgent:
-        return self._api(kind).make_batches(key, variable, base_url, scope, self._http(base_url))
 
     def _api(self, kind: str) -> ProviderApi:
         if kind not in APIS:

@@ -54,6 +54,7 @@ class Anthropic:
     """Speaks the Messages protocol."""
 
     request_id_header = "request-id"
+    wants_key = True
 
     def read(self, body: dict[str, Json]) -> Ask:
         """Understand a request to `/v1/messages`."""

@@ -121,6 +121,7 @@ class WireProtocol(Protocol):
     """A provider's protocol: pure functions, shared by every request."""
 
     request_id_header: str
+    wants_key: bool
 
     def read(self, body: dict[str, Json]) -> Ask:
         """Understand a request, or raise SimRefusal as the provider would."""
@@ -136,6 +137,13 @@ class WireProtocol(Protocol):
 
     def error(self, refused: SimRefusal, request_id: str) -> bytes:
         """Spell an error."""
+
+
+class CountingProtocol(WireProtocol, Protocol):
+    """A protocol with a free endpoint that counts what goes in."""
+
+    def count(self, body: dict[str, Json]) -> bytes:
+        """Spell how many tokens go in with a request."""
 
 
 def sent_tokens(ask: Ask) -> int:

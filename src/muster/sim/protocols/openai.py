@@ -40,6 +40,7 @@ class OpenAI:
     """Speaks the chat completions protocol."""
 
     request_id_header = "x-request-id"
+    wants_key = True
 
     def read(self, body: dict[str, Json]) -> Ask:
         """Understand a request to `/v1/chat/completions`."""

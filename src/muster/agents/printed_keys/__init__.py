@@ -1,0 +1,1 @@
+"""Keys that a program of the user prints."""
