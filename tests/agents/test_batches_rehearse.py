@@ -9,7 +9,8 @@ from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.anthropic.batch import encode as encode_anthropic
 from muster.agents.base import BatchAgent, BatchUpload
 from muster.agents.http.client import HttpClient
-from muster.agents.openai.batch import OpenAIBatches, scope_of
+from muster.agents.openai.batch import OpenAIBatches
+from muster.agents.openai.batch_format import scope_of
 from muster.agents.openai.wire import encode as encode_openai
 from muster.agents.prices import price_from_toml
 from muster.domain.agent import Timeouts

@@ -14,6 +14,7 @@ from muster.domain.price import PRICED_TIERS
 from muster.settings.sections import (
     KINDS,
     OWN_FIELDS,
+    RESPONSES_KINDS,
     AgentSection,
     BattlesSection,
     ModelSection,
@@ -285,6 +286,7 @@ def read_agent(name: str, found: Any) -> AgentSection:
     if isinstance(section, ModelSection):
         _require_known_body(section, names)
         _require_tier(section, names)
+        _require_wire(section, names)
         if section.thinking_display is not None and section.thinking in (None, "off"):
             raise Misfit((*names, "thinking_display"), 'needs thinking, for example thinking = "adaptive"')
     return section
@@ -305,6 +307,21 @@ def _require_tier(section: ModelSection, names: Sequence[str]) -> None:
         raise Misfit((*names, "service_tier"), f"{has}, not {tier!r}")
     if section.tier_price is not None and tier not in PRICED_TIERS:
         raise Misfit((*names, "tier_price"), f"needs a service_tier, one of {', '.join(PRICED_TIERS)}")
+
+
+def _require_wire(section: ModelSection, names: Sequence[str]) -> None:
+    """Refuse a form of the API that the server does not have, and what that form has no field for."""
+    if section.wire is None:
+        return
+    if section.kind in ("anthropic", "scripted"):
+        raise Misfit((*names, "wire"), f"is of OpenAI's API, which {section.kind} does not speak")
+    if section.wire == "chat":
+        return
+    if section.kind not in RESPONSES_KINDS:
+        raise Misfit((*names, "wire"), f"{section.kind} has chat completions only; leave wire out")
+    for name in ("seed", "max_tokens_field"):
+        if getattr(section, name) is not None:
+            raise Misfit((*names, name), 'goes with chat completions only: leave it out, or set wire = "chat"')
 
 
 def _budget(found: Any) -> BudgetSection:

@@ -12,7 +12,7 @@ from muster.agents.capabilities import capabilities_of, traits_of
 from muster.agents.human import HumanAgent
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import MODEL_SETTINGS, UnreadyAgent, profile_of
-from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry, api_of
+from muster.app.agent_kinds.providers import OPENAI, PROVIDERS, BatchAgents, ModelEntry, api_of, wires_of
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
@@ -22,6 +22,7 @@ from muster.domain.flaw import nearest
 from muster.domain.price import ServiceTier
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
+from muster.domain.wire import WireName
 from muster.settings import Settings
 from muster.settings.sections import (
     AgentSection,
@@ -102,12 +103,20 @@ class AgentDirectory:
                     f"agent {name!r} cannot be asked in batches: nothing here speaks those of {entry.provider}",
                     suggestions=("ask it live: --dispatch live",),
                 )
+            if entry.form is WireName.RESPONSES and entry.provider != OPENAI:
+                raise BadConfiguration(
+                    f"agent {name!r} cannot be asked in batches: nothing here speaks those of Responses at "
+                    f"{entry.provider}",
+                    suggestions=("ask it live: --dispatch live", 'or set wire = "chat" in its section'),
+                )
             if entry.headers or entry.query:
                 raise BadConfiguration(
                     f"agent {name!r} cannot be asked in batches: they are handed in without the headers of its section",
                     suggestions=("ask it live: --dispatch live",),
                 )
-            self._batchings[name] = self._make_batching(entry)
+            self._batchings[name] = self._batch_agents.batching(
+                entry, self._key(entry), unpriced_ok=self._allow_unpriced
+            )
         return self._batchings[name]
 
     def flex(self, name: str) -> Agent | None:
@@ -277,11 +286,13 @@ class AgentDirectory:
     def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> ModelEntry:
         known = PROVIDERS[provider]
         own_address = section.base_url if section else None
+        base_url = own_address or self._settings.variable(known.base_variable) or known.base_url
+        wires = wires_of(provider, base_url, section)
         return ModelEntry(
-            profile=profile,
+            profile=profile if wires is None else replace(profile, wires=wires),
             provider=provider,
             model=model,
-            base_url=own_address or self._settings.variable(known.base_variable) or known.base_url,
+            base_url=base_url,
             variable=(section.key_env if section else None) or (None if own_address else known.key_variable),
             section=section,
             headers=self._filled(section.headers if section else {}),
@@ -305,20 +316,6 @@ class AgentDirectory:
         except BadConfiguration as error:
             return UnreadyAgent(entry.profile, error)
         return api_of(entry.api).make_model(entry, key, http, unpriced_ok=self._allow_unpriced)
-
-    def _make_batching(self, entry: ModelEntry) -> Batching:
-        tariff, api = entry.tariff(), api_of(entry.api)
-        return Batching(
-            agent=self._batch_agents.open(entry, self._key(entry)),
-            tariff=tariff,
-            encode=api.encoder_of(entry),
-            quote=api.quoter(
-                entry.profile.name,
-                tariff,
-                unpriced_ok=self._allow_unpriced,
-                near=entry.near() if tariff.live is None else (),
-            ),
-        )
 
     def _key(self, entry: ModelEntry) -> str:
         """Return the key; a server with an address of the user's own and no `key_env` wants none."""
@@ -366,6 +363,7 @@ class Agents:
         if flex is not None:
             flex.quote(whole)
         if batching is not None:
+            batching = batching.of(whole)
             batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
 
     def list(self) -> Sequence[str]:

@@ -2,17 +2,19 @@
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import urlsplit
 
-from muster.agents.base import Agent, BatchAgent
+from muster.agents.base import Agent, BatchAgent, Batching
 from muster.agents.prices import near_models, price_from_toml, price_of
 from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
 from muster.domain.price import PRICED_TIERS, Price, Pricing, ServiceTier
+from muster.domain.wire import WireChoice, WireName
 from muster.settings.sections import ModelSection, PriceSection
 
 if TYPE_CHECKING:
@@ -76,6 +78,32 @@ _KNOWN = (
 PROVIDERS = {provider.name: provider for provider in _KNOWN}
 
 
+OPENAI_HOST = "api.openai.com"  # and those below it, which are its regions
+
+
+def wires_of(provider: str, base_url: str, section: ModelSection | None) -> WireChoice | None:
+    """Return in which form of OpenAI's API a model is asked; None where it has chat completions or an own API only.
+
+    What the address is decides, not how it was set: a gateway or a rehearsal server in OPENAI_BASE_URL is asked in the
+    form that all of them have, unless a section says more.
+    """
+    if PROVIDERS[provider].api != OPENAI:
+        return None
+    if section is not None and section.wire is not None:
+        return WireChoice(name=WireName(section.wire), is_set=True)
+    speaks_chat = section is not None and section.max_tokens_field is not None
+    return WireChoice() if provider == OPENAI and _is_openai(base_url) and not speaks_chat else None
+
+
+def _is_openai(base_url: str) -> bool:
+    try:
+        address = urlsplit(base_url)
+    except ValueError:
+        return False
+    host = address.hostname or ""
+    return address.scheme == "https" and (host == OPENAI_HOST or host.endswith(f".{OPENAI_HOST}"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEntry:
     """One model: who it is, where it is asked, and which variable holds the key."""
@@ -94,6 +122,16 @@ class ModelEntry:
     def api(self) -> str:
         """Return the name of the API."""
         return PROVIDERS[self.provider].api
+
+    @property
+    def form(self) -> WireName:
+        """Return the form of OpenAI's API in which it is asked; it may be another for some requests."""
+        wires = self.profile.wires
+        return WireName.CHAT if wires is None else wires.name
+
+    def in_form(self, form: WireName) -> "ModelEntry":
+        """Return the same model, asked in one form only."""
+        return replace(self, profile=replace(self.profile, wires=WireChoice(name=form, is_set=True)))
 
     @property
     def tier(self) -> str:
@@ -181,8 +219,8 @@ class ProviderApi(Protocol):
     def encoder_of(self, entry: ModelEntry) -> Callable[[Request, bool], bytes]:
         """Return the function that encodes a request for a batch; its second argument: mark for the cache."""
 
-    def scope_of(self, model: str) -> str:
-        """Return what may stand together in one batch; the same for all: everything."""
+    def scope_of(self, entry: ModelEntry) -> str:
+        """Return what may stand together in one batch with the requests of a model; empty: everything."""
 
     def make_batches(self, key: str, variable: str, base_url: str, scope: str, http: "BatchHttp") -> BatchAgent:
         """Make the agent that hands batches in."""
@@ -215,11 +253,28 @@ class BatchAgents:
         self._http = http
         self._open: dict[BatchEndpoint, BatchAgent] = {}
 
-    def open(self, entry: ModelEntry, key: str) -> BatchAgent:
-        """Return the batch agent of a model."""
-        agent = self._agent(
-            entry.api, key, entry.variable or "", entry.base_url, api_of(entry.api).scope_of(entry.model)
+    def batching(self, entry: ModelEntry, key: str, *, unpriced_ok: bool) -> Batching:
+        """Return how a model is asked in batches: in each form of its API, where a request may need another."""
+        wires = entry.profile.wires
+        own = self._batching(entry, key, unpriced_ok=unpriced_ok)
+        if wires is None or wires.is_set:
+            return own
+        chat = self._batching(entry.in_form(WireName.CHAT), key, unpriced_ok=unpriced_ok)
+        return replace(own, takes=lambda request: wires.of(request) is wires.name, instead=chat)
+
+    def _batching(self, entry: ModelEntry, key: str, *, unpriced_ok: bool) -> Batching:
+        tariff, api = entry.tariff(), api_of(entry.api)
+        near = entry.near() if tariff.live is None else ()
+        return Batching(
+            agent=self._open_for(entry, key),
+            tariff=tariff,
+            encode=api.encoder_of(entry),
+            quote=api.quoter(entry.profile.name, tariff, unpriced_ok=unpriced_ok, near=near),
         )
+
+    def _open_for(self, entry: ModelEntry, key: str) -> BatchAgent:
+        scope = api_of(entry.api).scope_of(entry)
+        agent = self._agent(entry.api, key, entry.variable or "", entry.base_url, scope)
         return self._open.setdefault(agent.endpoint, agent)
 
     def reopen(self, endpoint: BatchEndpoint, key: str | None) -> BatchAgent:

@@ -1,6 +1,7 @@
 """The blocks of earlier answers in a request: a provider gets back only what it gave, at the place where it was."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -8,6 +9,8 @@ from muster.domain.agent import Profile
 from muster.domain.call import Message, Reply, Request, message_json, request_json
 from muster.domain.canonical import canonical
 from muster.domain.content import AnswerBlocks, UnsentBlocks
+
+_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})")
 
 
 def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBlocks | None]:
@@ -33,15 +36,20 @@ def _reasons(request: Request, profile: Profile) -> Iterator[str]:
         content = message.content
         if content is None:
             continue
-        if (content.provider, _same_model(content, profile)) != (profile.provider, True):
-            yield f"it comes from {content.provider}/{content.model}"
+        provider, _, form = content.provider.partition("/")
+        if not _same_model(content, profile) or provider != profile.blocks_from(request).partition("/")[0]:
+            yield f"it comes from {provider}/{content.model}"
+        elif content.provider != profile.blocks_from(request):
+            yield f"it comes from another form of the API ({form})"
         elif content.prefix != _prefix(request, request.messages[:place]):
             yield "what was said before it has changed"
 
 
 def _same_model(content: AnswerBlocks, profile: Profile) -> bool:
     """Return whether blocks are of the model that is asked, whose answers may name it with a date."""
-    return content.model == profile.model or content.model.startswith(f"{profile.model}-")
+    if content.model == profile.model:
+        return True
+    return content.model.startswith(profile.model) and _DATE.fullmatch(content.model, len(profile.model)) is not None
 
 
 def _prefix(request: Request, messages: Iterable[Message]) -> str:
