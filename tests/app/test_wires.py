@@ -60,7 +60,12 @@ def section(**fields: object) -> ModelSection:
 def test_the_address_and_the_section_decide(
     provider: str, address: str, fields: dict[str, Any] | None, choice: WireChoice | None
 ) -> None:
-    assert wires_of(provider, address, None if fields is None else section(**fields)) == choice
+    assert wires_of(provider, "gpt-5-mini", address, None if fields is None else section(**fields)) == choice
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-search-preview", "gpt-5-search-api", "gpt-audio-mini"])
+def test_models_that_responses_does_not_have_go_through_chat_completions(model: str) -> None:
+    assert wires_of("openai", model, OWN, None) is None
 
 
 @pytest.mark.parametrize(
@@ -138,14 +143,14 @@ async def test_what_is_quoted_is_what_is_sent() -> None:
 RESPONSES = '[agents.model]\nkind = "openai"\nmodel = "gpt-5-mini"\nwire = "responses"\n'
 
 
-async def test_a_seed_is_refused_before_anything_is_sent_where_responses_is_set(tmp_path: Path) -> None:
+async def test_what_responses_lacks_is_refused_or_left_out_where_it_is_set(tmp_path: Path) -> None:
     tmp_path.joinpath("muster.toml").write_text(RESPONSES)
     async with serve(Options(thinking=True)) as server:
         environment = {**KEYS, "OPENAI_BASE_URL": server.openai}
         async with open_muster(settings=load_settings(folder=tmp_path, environment=environment)) as muster:
-            with pytest.raises(BadConfiguration, match="cannot be asked with seed: Responses"):
-                await muster.ask("model", "hello", seed=1)
-            reply = await muster.ask("model", "hello")
+            reply = await muster.ask("model", "hello", seed=1)
+            with pytest.raises(BadConfiguration, match="cannot be asked with stop: Responses"):
+                muster.agents.require("model", replace(MANY, stop=("END",)))
     assert reply.text == "hello"
     assert reply.id.startswith("resp_")
     assert server.audit.requests == 1

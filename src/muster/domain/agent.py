@@ -184,9 +184,8 @@ class Profile:
         )
         if settings and self.provider:
             require_room(self.name, settings, limit)
-        seed = self.seed if request.seed is None else request.seed
         if self.wires is not None:
-            self.wires.require(self.name, stop=request.stop, seed=seed)
+            self.wires.require(self.name, request.stop)
         return Request(  # spelled out: this is on the path of every call, and `replace` is slow
             messages=request.messages,
             system=request.system or self.system,
@@ -194,7 +193,7 @@ class Profile:
             max_tokens=limit,
             temperature=self.temperature if request.temperature is None else request.temperature,
             top_p=request.top_p,
-            seed=seed,
+            seed=self.seed if request.seed is None else request.seed,
             stop=request.stop,
             cache=request.cache,
             shared=request.shared,

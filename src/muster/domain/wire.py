@@ -33,15 +33,12 @@ class WireChoice:
         """Return the form for a request; it depends on the request alone, however often that is sent."""
         return WireName.CHAT if not self.is_set and _needs_chat(request) else self.name
 
-    def require(self, agent: str, *, stop: tuple[str, ...], seed: int | None) -> None:
-        """Raise BadConfiguration for what the form that is set has no field for."""
-        if not self.is_set or self.name is WireName.CHAT:
-            return
-        field = "stop" if stop else "seed" if seed is not None else ""
-        if field:
+    def require(self, agent: str, stop: tuple[str, ...]) -> None:
+        """Raise BadConfiguration for stop sequences where Responses is set; a seed is left out, as for others."""
+        if stop and self.is_set and self.name is WireName.RESPONSES:
             raise BadConfiguration(
-                f"agent {agent!r} cannot be asked with {field}: Responses, which its section sets as wire, has none",
-                suggestions=(f"leave {field} out", f'or set wire = "chat" in [agents.{agent}]'),
+                f"agent {agent!r} cannot be asked with stop: Responses, which its section sets as wire, has none",
+                suggestions=("leave stop out", f'or set wire = "chat" in [agents.{agent}]'),
             )
 
 

@@ -287,7 +287,7 @@ class AgentDirectory:
         known = PROVIDERS[provider]
         own_address = section.base_url if section else None
         base_url = own_address or self._settings.variable(known.base_variable) or known.base_url
-        wires = wires_of(provider, base_url, section)
+        wires = wires_of(provider, model, base_url, section)
         return ModelEntry(
             profile=profile if wires is None else replace(profile, wires=wires),
             provider=provider,

@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -79,9 +80,10 @@ PROVIDERS = {provider.name: provider for provider in _KNOWN}
 
 
 OPENAI_HOST = "api.openai.com"  # and those below it, which are its regions
+_CHAT_ONLY = ("*-search-*", "*audio*")  # models of OpenAI that Responses does not have
 
 
-def wires_of(provider: str, base_url: str, section: ModelSection | None) -> WireChoice | None:
+def wires_of(provider: str, model: str, base_url: str, section: ModelSection | None) -> WireChoice | None:
     """Return in which form of OpenAI's API a model is asked; None where it has chat completions or an own API only.
 
     What the address is decides, not how it was set: a gateway or a rehearsal server in OPENAI_BASE_URL is asked in the
@@ -91,8 +93,9 @@ def wires_of(provider: str, base_url: str, section: ModelSection | None) -> Wire
         return None
     if section is not None and section.wire is not None:
         return WireChoice(name=WireName(section.wire), is_set=True)
-    speaks_chat = section is not None and section.max_tokens_field is not None
-    return WireChoice() if provider == OPENAI and _is_openai(base_url) and not speaks_chat else None
+    if provider != OPENAI or not _is_openai(base_url) or any(fnmatchcase(model, glob) for glob in _CHAT_ONLY):
+        return None
+    return WireChoice() if section is None or section.max_tokens_field is None else None
 
 
 def _is_openai(base_url: str) -> bool:
