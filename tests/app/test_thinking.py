@@ -203,6 +203,7 @@ async def test_reasoning_is_left_out_where_a_request_needs_the_other_form_of_the
         assert await m.runs.drive(fork).result() == "It is here."
         told = [event.data["reason"] for event in await m.runs.events(fork.id) if event.kind == "agent.blocks_unsent"]
     assert told == ["it comes from another form of the API (responses)"]
+    assert sim.audit().requests == 1  # what was answered in the one form is known in the other
     assert came_back(sim) == (0, 0, 0)
 
 

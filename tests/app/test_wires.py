@@ -45,15 +45,15 @@ def section(**fields: object) -> ModelSection:
     [
         ("openai", OWN, None, WireChoice()),
         ("openai", "https://eu.api.openai.com/v1/", {}, WireChoice()),
-        ("openai", "http://127.0.0.1:8766/openai/v1", None, None),
-        ("openai", "https://api.openai.com.example.org/v1", None, None),
-        ("openai", "http://api.openai.com/v1", None, None),
-        ("openai", "https://[x", None, None),
+        ("openai", "http://127.0.0.1:8766/openai/v1", None, SET["chat"]),
+        ("openai", "https://api.openai.com.example.org/v1", None, SET["chat"]),
+        ("openai", "http://api.openai.com/v1", None, SET["chat"]),
+        ("openai", "https://[x", None, SET["chat"]),
         ("openai", OWN, {"wire": "chat"}, SET["chat"]),
-        ("openai", OWN, {"max_tokens_field": "max_tokens"}, None),
+        ("openai", OWN, {"max_tokens_field": "max_tokens"}, SET["chat"]),
         ("openai", "https://x.example/v1", {"wire": "responses"}, SET["responses"]),
         ("vllm", "http://127.0.0.1:8000/v1", {"kind": "vllm", "wire": "responses"}, SET["responses"]),
-        ("openrouter", "https://openrouter.ai/api/v1", None, None),
+        ("openrouter", "https://openrouter.ai/api/v1", None, SET["chat"]),
         ("anthropic", "https://api.anthropic.com", None, None),
     ],
 )
@@ -65,7 +65,7 @@ def test_the_address_and_the_section_decide(
 
 @pytest.mark.parametrize("model", ["gpt-4o-search-preview", "gpt-5-search-api", "gpt-audio-mini"])
 def test_models_that_responses_does_not_have_go_through_chat_completions(model: str) -> None:
-    assert wires_of("openai", model, OWN, None) is None
+    assert wires_of("openai", model, OWN, None) == SET["chat"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from muster.domain.call import Request
 from muster.domain.effort import EXTRA
 from muster.domain.errors import BadConfiguration
 
+FAMILY = "openai"  # what blocks of answers in any form of this API say they come from, before the form
 MIN_OUTPUT = 16  # tokens: Responses refuses a smaller limit
 
 
@@ -19,7 +20,7 @@ class WireName(StrEnum):
     @property
     def blocks(self) -> str:
         """Return what blocks of answers in this form say they come from; empty: such answers have none."""
-        return "openai/responses" if self is WireName.RESPONSES else ""
+        return f"{FAMILY}/{self}" if self is WireName.RESPONSES else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

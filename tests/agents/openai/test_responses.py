@@ -187,6 +187,14 @@ def test_reasoning_that_nothing_follows_is_not_sent_back() -> None:
     assert [item.get("role") for item in sent(again)["input"]] == ["user", "user"]
 
 
+def test_reasoning_without_its_content_is_not_sent_back() -> None:
+    reply = read(response({**REASONING, "encrypted_content": None}, CALL))
+    told = Message(role=Role.TOOL, text="sunny", tool_call_id="call_1")
+    again = replace(ask("hi"), messages=(USED[0], message_of(reply), told))
+    bare = {name: CALL[name] for name in ("type", "call_id", "name", "arguments")}
+    assert sent(again)["input"][1:2] == [bare]
+
+
 def test_text_and_calls_alone_are_not_kept_twice() -> None:
     assert read(response(message("Hi."), CALL)).content is None
 

@@ -73,7 +73,7 @@ def _content(message: Message) -> Json:
 
 def _answered(message: Message) -> Iterator[JsonObject]:
     """Yield an earlier answer: as it came where its reasoning is known, else made of its text and tool calls."""
-    if message.content is not None:
+    if message.content is not None and _holds_reasoning(message.content):
         yield from _returned(message.content)
         return
     if message.text:
@@ -81,6 +81,12 @@ def _answered(message: Message) -> Iterator[JsonObject]:
     for call in message.tool_calls:
         arguments = to_json(dict(call.arguments)).decode()
         yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+
+
+def _holds_reasoning(content: AnswerBlocks) -> bool:
+    """Return whether reasoning came with its content; without it, it is a reference to what nobody stored."""
+    items = [block.raw for block in content.blocks if block.raw.get("type") == "reasoning"]
+    return all(item.get("encrypted_content") or item.get("content") for item in items)
 
 
 def _returned(content: AnswerBlocks) -> list[JsonObject]:

@@ -84,7 +84,7 @@ _CHAT_ONLY = ("*-search-*", "*audio*")  # models of OpenAI that Responses does n
 
 
 def wires_of(provider: str, model: str, base_url: str, section: ModelSection | None) -> WireChoice | None:
-    """Return in which form of OpenAI's API a model is asked; None where it has chat completions or an own API only.
+    """Return in which form of OpenAI's API a model is asked; None where it is behind another API.
 
     What the address is decides, not how it was set: a gateway or a rehearsal server in OPENAI_BASE_URL is asked in the
     form that all of them have, unless a section says more.
@@ -93,9 +93,11 @@ def wires_of(provider: str, model: str, base_url: str, section: ModelSection | N
         return None
     if section is not None and section.wire is not None:
         return WireChoice(name=WireName(section.wire), is_set=True)
-    if provider != OPENAI or not _is_openai(base_url) or any(fnmatchcase(model, glob) for glob in _CHAT_ONLY):
-        return None
-    return WireChoice() if section is None or section.max_tokens_field is None else None
+    says_chat = section is not None and section.max_tokens_field is not None
+    only_chat = says_chat or any(fnmatchcase(model, glob) for glob in _CHAT_ONLY)
+    if provider == OPENAI and _is_openai(base_url) and not only_chat:
+        return WireChoice()
+    return WireChoice(name=WireName.CHAT, is_set=True)
 
 
 def _is_openai(base_url: str) -> bool:

@@ -19,10 +19,14 @@ def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBloc
     One that does not fit leaves out all: what comes after it was said with it in view.
     """
     reason = next(_reasons(request, profile), "")
-    if not reason:
-        return request, None
-    bare = tuple(replace(message, content=None) for message in request.messages)
-    return replace(request, messages=bare), UnsentBlocks(agent=profile.name, reason=reason)
+    if reason:
+        bare = tuple(replace(message, content=None) for message in request.messages)
+        return replace(request, messages=bare), UnsentBlocks(agent=profile.name, reason=reason)
+    form = _other_form(request, profile)
+    if form:  # they stay part of what is asked, which is the same in every form of an API, and are not written there
+        reason = f"it comes from another form of the API ({form})"
+        return request, UnsentBlocks(agent=profile.name, reason=reason)
+    return request, None
 
 
 def with_place(reply: Reply, request: Request) -> Reply:
@@ -36,13 +40,17 @@ def _reasons(request: Request, profile: Profile) -> Iterator[str]:
         content = message.content
         if content is None:
             continue
-        provider, _, form = content.provider.partition("/")
-        if not _same_model(content, profile) or provider != profile.blocks_from(request).partition("/")[0]:
-            yield f"it comes from {provider}/{content.model}"
-        elif content.provider != profile.blocks_from(request):
-            yield f"it comes from another form of the API ({form})"
+        if not (profile.knows_blocks(content.provider) and _same_model(content, profile)):
+            yield f"it comes from {content.provider.partition('/')[0]}/{content.model}"
         elif content.prefix != _prefix(request, request.messages[:place]):
             yield "what was said before it has changed"
+
+
+def _other_form(request: Request, profile: Profile) -> str:
+    """Return the form of the API that blocks in a request come from, if it goes through another; empty: it does not."""
+    provider = profile.blocks_from(request)
+    origins = (message.content.provider for message in request.messages if message.content is not None)
+    return next((origin.partition("/")[2] for origin in origins if origin != provider), "")
 
 
 def _same_model(content: AnswerBlocks, profile: Profile) -> bool:
