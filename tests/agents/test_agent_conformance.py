@@ -14,6 +14,7 @@ from muster.agents.scripted import ScriptedAgent, ScriptedBehavior
 from muster.domain.agent import Profile
 from muster.domain.call import ask
 from muster.domain.price import Pricing
+from muster.domain.wire import WireName
 from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.server import Server, serve
 from muster.testing.agents import CHECKS, Candidate
@@ -49,7 +50,7 @@ def live_candidate(agent: Agent, server: Server) -> Candidate:
     return Candidate(agent=agent, request=REQUEST, hang=hang, reached=reached)
 
 
-@pytest.fixture(params=["scripted", "anthropic", "openai"])
+@pytest.fixture(params=["scripted", "anthropic", "openai", "responses"])
 async def candidate(request: pytest.FixtureRequest) -> AsyncIterator[Candidate]:
     if request.param == "scripted":
         yield scripted_candidate()
@@ -73,6 +74,7 @@ async def candidate(request: pytest.FixtureRequest) -> AsyncIterator[Candidate]:
                 pricing=Pricing(standard=PRICE),
                 http=HttpClient(),
                 base_url=server.openai,
+                form=WireName.RESPONSES if request.param == "responses" else WireName.CHAT,
             )
         yield live_candidate(agent, server)
         await agent.close()

@@ -1,8 +1,9 @@
 """Our agents against the rehearsal server: two implementations of the same protocols, written apart."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -26,6 +27,7 @@ from muster.domain.errors import (
 )
 from muster.domain.price import Pricing
 from muster.domain.script import Line, Rule, Script
+from muster.domain.wire import WireName
 from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
@@ -47,11 +49,12 @@ async def server() -> AsyncIterator[Server]:
         yield server
 
 
-@pytest.fixture(params=["anthropic", "openai"])
+@pytest.fixture(params=["anthropic", "openai", "responses"])
 async def agent(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[ModelAgent]:
-    kinds: dict[str, tuple[type[AnthropicAgent] | type[OpenAIAgent], str]] = {
+    kinds: dict[str, tuple[Callable[..., ModelAgent], str]] = {
         "anthropic": (AnthropicAgent, server.anthropic),
         "openai": (OpenAIAgent, server.openai),
+        "responses": (partial(OpenAIAgent, form=WireName.RESPONSES), server.openai),
     }
     kind, base_url = kinds[request.param]
     profile = Profile(name=f"{request.param}/m", limiter="x")
@@ -67,7 +70,7 @@ REQUESTS = {
     "system": ask("Grüße 🎉\n", system="Be brief."),
     "tools": replace(ask("weather?"), tools=TOOLS),
     "refusal": ask("refuse this"),
-    "cut": replace(ask("word " * 50), max_tokens=3),
+    "cut": replace(ask("word " * 50), max_tokens=16),
     "cached": replace(ask("Hello", system="long " * 2000), cache="1h"),
 }
 

@@ -13,7 +13,8 @@ from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.base import BatchAgent, BatchUpload
 from muster.agents.faults import fingerprint
 from muster.agents.http.client import HttpClient
-from muster.agents.openai.batch import OpenAIBatches, scope_of
+from muster.agents.openai.batch import OpenAIBatches
+from muster.agents.openai.batch_format import scope_of
 from muster.domain.agent import Timeouts
 from muster.domain.batch import ListedBatch, Phase
 from muster.domain.errors import (

@@ -9,7 +9,9 @@ from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.anthropic.batch import encode as encode_anthropic
 from muster.agents.base import BatchAgent, BatchUpload
 from muster.agents.http.client import HttpClient
-from muster.agents.openai.batch import OpenAIBatches, scope_of
+from muster.agents.openai.batch import OpenAIBatches
+from muster.agents.openai.batch_format import scope_of
+from muster.agents.openai.responses_wire import encode as encode_responses
 from muster.agents.openai.wire import encode as encode_openai
 from muster.agents.prices import price_from_toml
 from muster.domain.agent import Timeouts
@@ -29,6 +31,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import BatchId
+from muster.domain.wire import WireName
 from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
@@ -40,7 +43,7 @@ TARIFF = Tariff(model="m", batch=price_from_toml(1.5, 7.5), live=price_from_toml
 TEN_SECONDS = Options(batch_ms=10_000)
 
 
-@pytest.fixture(params=["anthropic", "openai"])
+@pytest.fixture(params=["anthropic", "openai", pytest.param("responses", marks=pytest.mark.chaos)])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -58,6 +61,8 @@ class House:
     def encode(self, request: Request) -> bytes:
         if self.agent.endpoint.kind == "anthropic":
             return encode_anthropic(request, "m", cache=True)
+        if self.agent.endpoint.scope == scope_of("m", WireName.RESPONSES):
+            return encode_responses(request, "m")
         return encode_openai(request, "m")
 
     def upload(self, count: int, *, file: str | None = None, name: str = "b1") -> BatchUpload:
@@ -101,7 +106,8 @@ class House:
 def agent_of(kind: str, server: Server, http: HttpClient, key: str = "k") -> BatchAgent:
     if kind == "anthropic":
         return AnthropicBatches(key=key, variable="K", base_url=server.anthropic, http=http)
-    return OpenAIBatches(key=key, variable="K", base_url=server.openai, scope=scope_of("m"), http=http)
+    scope = scope_of("m", WireName.RESPONSES if kind == "responses" else WireName.CHAT)
+    return OpenAIBatches(key=key, variable="K", base_url=server.openai, scope=scope, http=http)
 
 
 @pytest.fixture
@@ -219,7 +225,7 @@ async def test_a_found_batch_is_known_by_what_the_provider_keeps(house: House, k
     [found] = [found async for found in house.agent.find(0, SOON)]
     assert (found.id, found.requests, found.ended) == (name, 7, True)
     assert abs(found.created_at - (house.clock.now() - 10)) <= 1
-    assert (found.file, found.label) == ((house.files[0], "b1") if kind == "openai" else (None, None))
+    assert (found.file, found.label) == ((None, None) if kind == "anthropic" else (house.files[0], "b1"))
 
 
 async def test_one_account_does_not_see_the_batches_of_another(house: House, kind: str, http: HttpClient) -> None:

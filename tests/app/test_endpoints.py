@@ -58,14 +58,14 @@ def test_the_same_name_gives_the_same_batching(tmp_path: Path) -> None:
     assert found.batching(CLAUDE) is found.batching(CLAUDE)
 
 
-def test_models_of_one_account_share_message_batches_but_not_batches_of_completions(tmp_path: Path) -> None:
+def test_models_of_one_account_share_message_batches_but_not_batches_of_openai(tmp_path: Path) -> None:
     found = directory(tmp_path)
     one, other = batching(found, CLAUDE), batching(found, SONNET)
     assert one.agent is other.agent
     assert isinstance(one.agent, AnthropicBatches)
     small, large = batching(found, GPT), batching(found, "openai/gpt-5")
     assert isinstance(small.agent, OpenAIBatches)
-    assert small.agent.endpoint.scope == "/v1/chat/completions gpt-5-mini"
+    assert small.agent.endpoint.scope == "/v1/responses gpt-5-mini"
     assert small.agent.endpoint == replace(large.agent.endpoint, scope=small.agent.endpoint.scope)
 
 
@@ -135,7 +135,7 @@ def test_members_are_spelled_for_their_model(tmp_path: Path) -> None:
     assert json.loads(batching(found, CLAUDE).encode(request, False))["system"] == "Be brief."
     gpt, own = batching(found, GPT), batching(found, "mine")
     assert gpt.encode(request, True) == gpt.encode(request, False)
-    assert json.loads(gpt.encode(request, True))["max_completion_tokens"] == 2048
+    assert json.loads(gpt.encode(request, True))["max_output_tokens"] == 2048
     assert json.loads(own.encode(request, True))["max_tokens"] == 2048
 
 

@@ -111,6 +111,7 @@ async def some_calls(ctx: Context, spec: Any) -> Any:
     ("kind", "section", "project", "served"),
     [
         ("openai", "", "priority", "default"),
+        ("openai", 'wire = "responses"', "priority", "default"),
         ("openai", 'service_tier = "auto"', "priority", "priority"),
         ("openai", 'service_tier = "flex"', "default", "flex"),
         ("anthropic", 'service_tier = "default"', "priority", "default"),

@@ -152,6 +152,12 @@ class Batching:
     tariff: Tariff
     encode: Callable[[Request, bool], bytes]  # the body of a member; True: mark the shared prefix for the cache
     quote: Callable[[Request, int], Quote]  # the most that a member with a body of so many bytes can cost
+    takes: Callable[[Request], bool] = lambda request: True
+    instead: "Batching | None" = None  # for requests that it does not take: a batch has one endpoint
+
+    def of(self, request: Request) -> "Batching":
+        """Return how this request is asked."""
+        return self if self.instead is None or self.takes(request) else self.instead
 
 
 class Directory(Protocol):

@@ -12,6 +12,7 @@ from muster.domain.effort import NO_TRAITS, ModelCapabilities, OutputTraits, req
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
 from muster.domain.rules import CURRENT, DefaultRules
+from muster.domain.wire import FAMILY, WireChoice
 
 DEFAULT_MAX_TOKENS = CURRENT.max_tokens
 COMMAND_LIMITER = "command"  # the limiter that all commands share
@@ -134,12 +135,21 @@ class Profile:
     settings: Mapping[str, Json] | None = None  # of these, what is set where a call sets nothing
     capabilities: ModelCapabilities | None = None  # of a model: what it takes of them; None: not known
     traits: OutputTraits = NO_TRAITS  # of a model: how much it writes
+    wires: WireChoice | None = None  # of a model behind OpenAI's API: in which form it is asked
     keeps_budget: bool = False  # it is told what a call may cost, and stops there
 
     @property
     def label(self) -> str:
         """Return its name where names must be few: commands, which are as many as their arguments, share one."""
         return COMMAND_LIMITER if self.limiter == COMMAND_LIMITER else self.name
+
+    def blocks_from(self, request: Request) -> str:
+        """Return where blocks of earlier answers must come from to be sent along with a request."""
+        return (self.wires.of(request).blocks if self.wires is not None else "") or self.provider
+
+    def knows_blocks(self, provider: str) -> bool:
+        """Return whether blocks are of the API that this agent is asked through, in whichever form of it."""
+        return provider.partition("/")[0] == (self.provider if self.wires is None else FAMILY)
 
     def allow(self, request: Request, usual: Timeouts, named: float | None = None) -> Timeouts:
         """Return how long a call may take, which may name a time by itself."""
@@ -178,6 +188,8 @@ class Profile:
         )
         if settings and self.provider:
             require_room(self.name, settings, limit)
+        if self.wires is not None:
+            self.wires.require(self.name, request.stop)
         return Request(  # spelled out: this is on the path of every call, and `replace` is slow
             messages=request.messages,
             system=request.system or self.system,

@@ -31,7 +31,7 @@ class AnswerBlock:
 class AnswerBlocks:
     """The blocks of an answer, and where they belong: a provider takes back only what it gave, at the same place."""
 
-    provider: str  # and form of its API: "anthropic"
+    provider: str  # and form of its API, where it has several: "anthropic", "openai/responses"
     model: str  # that was asked
     blocks: tuple[AnswerBlock, ...]
     prefix: str = ""  # digest of what stood before the answer

@@ -87,6 +87,11 @@ class OutputTraits:
     needs_thinking: bool = False  # an effort alone does not let it think
     most: int | None = None  # tokens that it can write, thinking included; None: not known
 
+    @property
+    def reasons(self) -> bool:
+        """Whether it thinks where nobody says anything."""
+        return self.thinks_at is not None
+
     def limit(self, answer: int, settings: Mapping[str, Json]) -> int:
         """Return a limit of tokens that leaves room for an answer of so many after thinking as the settings say."""
         limit = answer + self._room(settings)

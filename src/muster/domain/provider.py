@@ -69,6 +69,7 @@ class Provider:
     tiers: Mapping[str, str] = field(default_factory=dict)  # of service that can be asked for, with its own words
     batches: BatchForm = BatchForm.NONE
     counts: bool = False  # a free endpoint counts the tokens of a request
+    responses: bool = False  # its server is known to have OpenAI's Responses API
 
     @property
     def base_variable(self) -> str:
@@ -125,7 +126,8 @@ def _hosted(name: str, base_url: str, **traits: object) -> Provider:
 
 def _local(name: str, port: int, *, batches: BatchForm = BatchForm.NONE) -> Provider:
     """Describe a server on this machine that wants no key and costs nothing."""
-    return Provider(name=name, base_url=f"http://127.0.0.1:{port}/v1", free=True, limit=MaxTokens.OLD, batches=batches)
+    address = f"http://127.0.0.1:{port}/v1"
+    return Provider(name=name, base_url=address, free=True, limit=MaxTokens.OLD, batches=batches, responses=True)
 
 
 _GCLOUD = ("gcloud", "auth", "print-access-token")
@@ -148,6 +150,7 @@ _KNOWN = (
         "https://api.openai.com/v1",
         tiers=_TIERS_OF_OPENAI,
         batches=BatchForm.OPENAI,
+        responses=True,
     ),
     Provider(
         name="azure",
@@ -157,6 +160,7 @@ _KNOWN = (
         deployments=True,
         limit=MaxTokens.NEW,
         batches=BatchForm.OPENAI,
+        responses=True,
     ),
     Provider(
         name="bedrock",
@@ -191,7 +195,13 @@ _KNOWN = (
         global_prices=True,
         raw_predict=True,
     ),
-    _hosted("openrouter", "https://openrouter.ai/api/v1", tiers=_TIERS_OF_OPENAI, batches=BatchForm.OPENAI),
+    _hosted(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        tiers=_TIERS_OF_OPENAI,
+        batches=BatchForm.OPENAI,
+        responses=True,
+    ),
     _hosted(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -204,6 +214,7 @@ _KNOWN = (
         "https://api.groq.com/openai/v1",
         tiers={ServiceTier.AUTO: "auto", ServiceTier.DEFAULT: "on_demand", ServiceTier.FLEX: "flex"},
         batches=BatchForm.OPENAI,
+        responses=True,
     ),
     _hosted(
         "mistral",
@@ -213,9 +224,9 @@ _KNOWN = (
         stream_options=False,
     ),
     _hosted("deepseek", "https://api.deepseek.com/v1", limit=MaxTokens.OLD),
-    _hosted("xai", "https://api.x.ai/v1", prices="x-ai"),
+    _hosted("xai", "https://api.x.ai/v1", prices="x-ai", responses=True),
     _hosted("together", "https://api.together.xyz/v1", limit=MaxTokens.OLD),
-    _hosted("fireworks", "https://api.fireworks.ai/inference/v1", limit=MaxTokens.OLD),
+    _hosted("fireworks", "https://api.fireworks.ai/inference/v1", limit=MaxTokens.OLD, responses=True),
     _hosted("cerebras", "https://api.cerebras.ai/v1", tiers=_TIERS_OF_OPENAI),
     _local("ollama", 11434, batches=BatchForm.OPENAI),
     _local("lmstudio", 1234),

@@ -64,7 +64,11 @@ OWN_FIELDS: Mapping[str, str] = {
     "output_config": "use effort",
     "thinking": "use thinking",
     **dict.fromkeys(("messages", "tools", "tool_choice", "response_format", "stop", "stop_sequences"), ""),
-    **dict.fromkeys(("stream", "stream_options", "top_p"), ""),
+    **dict.fromkeys(("stream", "stream_options", "top_p", "input", "instructions", "include"), ""),
+    **dict.fromkeys(
+        ("background", "conversation", "previous_response_id", "prompt"),
+        "what is asked, and what it can cost, would not stand in the request",
+    ),
     **dict.fromkeys(
         ("n", "best_of", "speed", "web_search_options", "mcp_servers", "container"),
         "it would cost more than is reserved",
@@ -100,6 +104,8 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     key_pass_env: tuple[str, ...] = ()  # variables of ours that it gets besides PATH, LANG and HOME
     script: Path | None = None
     price: PriceSection | None = None
+    # The form of OpenAI's API; none: Responses at OpenAI's own address for all that it can say, else chat completions.
+    wire: Literal["responses", "chat"] | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
     service_tier: Literal["auto", "default", "flex", "priority", "fast"] | None = None  # none: as the provider decides

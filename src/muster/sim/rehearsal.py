@@ -68,12 +68,14 @@ class Rehearsal:
             pass
         return self.book.audit(self.registry.entries())
 
-    def perform(self, dialect: WireProtocol, request: HttpRequest) -> Playback:
-        """Decide what a request gets."""
+    def perform(
+        self, dialect: WireProtocol, request: HttpRequest, keep: Callable[[SimAnswer], None] | None = None
+    ) -> Playback:
+        """Decide what a request gets; `keep` is told each answer that is sent."""
         self.book.requests += 1
         number = next(self.numbers)
         try:
-            return self._answer(dialect, request, number)
+            return self._answer(dialect, request, number, keep)
         except SimRefusal as refused:
             return self.refuse(dialect, refused, number)
 
@@ -121,7 +123,9 @@ class Rehearsal:
         where = f"{request.method.decode()} {request.path.decode('latin-1')}"
         return self.refuse(dialect, SimRefusal(404, f"no such endpoint: {where}"), next(self.numbers))
 
-    def _answer(self, dialect: WireProtocol, request: HttpRequest, number: int) -> Playback:
+    def _answer(
+        self, dialect: WireProtocol, request: HttpRequest, number: int, keep: Callable[[SimAnswer], None] | None
+    ) -> Playback:
         if dialect.wants_key:
             check_key(request, self.options.key)
         body = body_of(request)
@@ -130,15 +134,21 @@ class Rehearsal:
         name = name_of(body)
         fault = self._pick(ask, name)
         if fault is None:
-            return self._play(dialect, ask, self.responder.answer(ask, name, number), None)
+            return self._play(dialect, ask, self._said(ask, name, number, keep), None)
         self.book.fault(fault.name)
         raise_refusal(fault)
-        said = self.responder.answer(ask, name, number) if fault.paid else None
+        said = self._said(ask, name, number, keep) if fault.paid else None
         if said is None or fault.kind in SILENT:
             return self._enter(play_silence(fault, self._latency))
         if fault.kind is FaultKind.ZERO_USAGE:
             return self._play(dialect, ask, replace(said, usage=Usage()), None)
         return self._play(dialect, ask, said, fault)
+
+    def _said(self, ask: Ask, name: str, number: int, keep: Callable[[SimAnswer], None] | None) -> SimAnswer:
+        said = self.responder.answer(ask, name, number)
+        if keep is not None:
+            keep(said)
+        return said
 
     def _pick(self, ask: Ask, name: str) -> Fault | None:
         flex, live = self.plans.of(Op.FLEX), self.plans.of(Op.LIVE)

@@ -36,8 +36,11 @@ from muster.sim.protocols.anthropic import Anthropic
 from muster.sim.protocols.ask import WireProtocol
 from muster.sim.protocols.model_list import anthropic_list, openai_list
 from muster.sim.protocols.openai import OpenAI
+from muster.sim.protocols.responses import Responses
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.state import load, save
+from muster.sim.stored_responses import PATH as RESPONSES_PATH
+from muster.sim.stored_responses import ResponseEndpoints
 from muster.text import typed
 from muster.text.http_messages import whole_response
 
@@ -168,6 +171,7 @@ class Router:
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._rehearsal = rehearsal
+        responses = ResponseEndpoints(Responses(), rehearsal)
         anthropic = AnthropicBatchEndpoints(rehearsal.registry, rehearsal.options)
         batches = OpenAIBatchEndpoints(rehearsal.registry, rehearsal.options)
         files = OpenAIFiles(rehearsal.registry, rehearsal.options)
@@ -180,14 +184,20 @@ class Router:
             (b"POST", b"/openai/v1/chat/completions"): partial(rehearsal.perform, OPENAI),
             (b"POST", b"/anthropic/v1/messages/count_tokens"): partial(rehearsal.count_tokens, ANTHROPIC),
             (b"POST", b"/openai/v1/embeddings"): partial(rehearsal.embed, OPENAI),
+            (b"POST", RESPONSES_PATH.encode()): responses.create,
+            (b"POST", f"{RESPONSES_PATH}/input_tokens".encode()): responses.count,
             (b"GET", b"/anthropic/v1/models"): partial(rehearsal.list_models, ANTHROPIC, anthropic_list()),
             (b"GET", b"/openai/v1/models"): partial(rehearsal.list_models, OPENAI, openai_list()),
             **{(method, path): handler for method, path, handler in served if b"{id}" not in path},
             **kin_routes(rehearsal),
             **Control(rehearsal).routes(),
         }
-        self._patterns = [(method, _pattern(path), handler) for method, path, handler in served if b"{id}" in path]
-        self._patterns.append((b"POST", _pattern(VERTEX_PATH.encode()), partial(predict, rehearsal)))
+        self._patterns: list[tuple[bytes, re.Pattern[bytes], Named]] = [
+            *((method, _pattern(path), handler) for method, path, handler in served if b"{id}" in path),
+            (b"GET", _pattern(f"{RESPONSES_PATH}/{{id}}".encode()), responses.retrieve),
+            (b"POST", _pattern(f"{RESPONSES_PATH}/{{id}}/cancel".encode()), responses.cancel),
+            (b"POST", _pattern(VERTEX_PATH.encode()), partial(predict, rehearsal)),
+        ]
         self.large_bodies = {
             anthropic_batches.PATH.encode(): anthropic.most_bytes,
             openai_files.PATH.encode(): files.most_bytes,

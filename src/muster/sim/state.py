@@ -14,7 +14,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadFile
 from muster.sim.batches.anthropic import MessageBatches
 from muster.sim.batches.batch import MemberOutcome, SimBatch, SimBatchMember, Wording
-from muster.sim.batches.openai import CompletionBatches
+from muster.sim.batches.openai import ENDPOINT
+from muster.sim.batches.openai import WORDINGS as OPENAI_WORDINGS
 from muster.sim.batches.registry import BatchRegistry, File
 from muster.sim.rehearsal import Rehearsal
 from muster.text import typed
@@ -22,7 +23,7 @@ from muster.text import typed
 VERSION = 1
 ENCODING = "latin-1"  # of lines: whatever bytes they are, a fault may have cut them in a character
 
-WORDINGS: Mapping[str, Wording] = {wording.provider: wording for wording in (MessageBatches(), CompletionBatches())}
+_MESSAGES = MessageBatches()
 
 
 class _SavedBatch(typed.Struct, kw_only=True):
@@ -139,7 +140,7 @@ def _batch(registry: BatchRegistry, kept: _SavedBatch) -> SimBatch:
     batch = SimBatch(
         id=kept.id,
         account=kept.account,
-        wording=WORDINGS[kept.provider],
+        wording=_wording(kept),
         schedule=registry.schedule(kept.created),
         members=[SimBatchMember(custom_id, body) for custom_id, body in kept.members],
         about=kept.about,
@@ -155,6 +156,13 @@ def _batch(registry: BatchRegistry, kept: _SavedBatch) -> SimBatch:
     )
     batch.size, batch.settled = kept.size, kept.settled
     return batch
+
+
+def _wording(kept: _SavedBatch) -> Wording:
+    """Return the words of a batch: of OpenAI's those of its endpoint."""
+    if kept.provider == _MESSAGES.provider:
+        return _MESSAGES
+    return OPENAI_WORDINGS[str(kept.about.get("endpoint", ENDPOINT))]
 
 
 def _kept_file(account: str, file: File) -> _File:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from muster.agents.http.client import HttpClient
 from muster.agents.http.encoding import ContentDecoder, decoder_of
 from muster.agents.http.response import MOST_ERROR_BYTES, ResponseParser
-from muster.agents.openai.batch import OpenAIBatches, scope_of
+from muster.agents.openai.batch import OpenAIBatches
+from muster.agents.openai.batch_format import scope_of
 from muster.agents.openai.live import OpenAIAgent
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask

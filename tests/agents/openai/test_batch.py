@@ -12,7 +12,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 from pydantic import TypeAdapter
 
 from muster.agents.faults import MOST_MESSAGE, Account
-from muster.agents.openai.batch import ENDPOINT, OpenAIBatchFormat
+from muster.agents.openai.batch_format import ENDPOINT, OpenAIBatchFormat
 from muster.agents.openai.wire import MaxTokens, encode
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff

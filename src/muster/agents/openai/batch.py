@@ -1,7 +1,4 @@
-"""Models behind chat completions, asked through batches: OpenAI and every compatible server that has them.
-
-The client of the batch API, and the pure format of members and results, spelled as in live calls.
-"""
+"""Models of OpenAI and of every compatible server that has batches, asked through them: the client of the batch API."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
@@ -9,40 +6,21 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from muster.agents.base import BatchUpload
-from muster.agents.batch_client import ProviderClient, free_of_charge, listed_since, member_pricing
-from muster.agents.faults import MOST_MESSAGE, Account, error_of, fingerprint, unpaid, unreadable
+from muster.agents.batch_client import ProviderClient, free_of_charge, listed_since
+from muster.agents.faults import MOST_MESSAGE, Account, fingerprint, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
-from muster.agents.openai.answer import Completion, decode, error_answer_of, fault, reply_of
-from muster.agents.payload import reader, to_json
-from muster.agents.usage import Ceiling
+from muster.agents.openai.answer import fault
+from muster.agents.openai.batch_format import ENDPOINT, format_of
+from muster.agents.payload import to_json
 from muster.domain.agent import Timeouts
-from muster.domain.batch import (
-    Answered,
-    BatchEndpoint,
-    BatchLimits,
-    BatchProgress,
-    Dropped,
-    Errored,
-    ListedBatch,
-    MemberResult,
-    Phase,
-    Shortfall,
-    Tariff,
-)
-from muster.domain.call import Reply, Timings
-from muster.domain.errors import AuthRefused, InvalidRequest, ProviderFault, RateLimited, UnknownModel, WireError
+from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, Phase, Shortfall
 from muster.text import typed
 
 KIND = "openai"
 LIMITS = BatchLimits(requests=50_000, bytes=200_000_000)
 WINDOW = "24h"  # the only one there is
 PAGE = 100
-
-
-def scope_of(model: str) -> str:
-    """Return what must be the same in one batch: the endpoint and the model."""
-    return f"{ENDPOINT} {model}"
 
 
 class OpenAIBatches:
@@ -61,7 +39,7 @@ class OpenAIBatches:
         self.endpoint = BatchEndpoint(
             kind=KIND, base_url=base_url, account=account or fingerprint(base_url, key), variable=variable, scope=scope
         )
-        self.format = OpenAIBatchFormat(owner)
+        self.format = format_of(scope, owner)
         self._client = ProviderClient(base_url=base_url, account=owner, headers=headers, http=http, fault=fault)
 
     async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
@@ -72,7 +50,7 @@ class OpenAIBatches:
             await upload.on_file(file)
         create = {
             "input_file_id": file,
-            "endpoint": ENDPOINT,
+            "endpoint": self.endpoint.scope.partition(" ")[0] or ENDPOINT,
             "completion_window": WINDOW,
             "metadata": {LABEL: upload.id},
         }
@@ -267,124 +245,3 @@ def _reasons(errors: _Troubles | None) -> str:
 def _reason(trouble: _Trouble) -> str:
     where = "" if trouble.line is None else f"line {trouble.line}: "
     return where + (trouble.message or trouble.code or "no reason given")
-
-
-ENDPOINT = "/v1/chat/completions"
-
-_DROPPED = {
-    "batch_expired": Dropped(Shortfall.EXPIRED),
-    "request_expired": Dropped(Shortfall.EXPIRED),
-    "batch_cancelled": Dropped(Shortfall.CANCELED),
-    "batch_canceled": Dropped(Shortfall.CANCELED),
-    "request_cancelled": Dropped(Shortfall.CANCELED),
-    "request_canceled": Dropped(Shortfall.CANCELED),
-}
-
-# Codes that come without a status, and what live calls would have made of them.
-_KINDS: dict[str, tuple[int, type[WireError]]] = {
-    "invalid_request": (400, InvalidRequest),
-    "invalid_request_error": (400, InvalidRequest),
-    "context_length_exceeded": (400, InvalidRequest),
-    "model_not_found": (404, UnknownModel),
-    "rate_limit_exceeded": (429, RateLimited),
-    "insufficient_quota": (429, AuthRefused),
-}
-
-
-class _Response(typed.Struct, gc=False):
-    status_code: int = 200
-    request_id: str | None = None
-    body: typed.Raw = typed.Raw()
-
-
-class _Completed(typed.Struct, gc=False):
-    status_code: int
-    body: Completion
-
-
-class _CompletedLine(typed.Struct, gc=False):
-    """What nearly every line is, read in one go."""
-
-    custom_id: str
-    response: _Completed
-
-
-class _OutputLine(typed.Struct, gc=False):
-    custom_id: str
-    response: _Response | None = None
-    error: Any = None
-
-
-_success = typed.Decoder(_CompletedLine).decode
-_line = reader(_OutputLine, ("response", "body"))
-
-
-class OpenAIBatchFormat:
-    """How batches of chat completions are written and read."""
-
-    head = b""
-    separator = b"\n"
-    tail = b"\n"
-
-    def __init__(self, account: Account) -> None:
-        self._account = account
-
-    def member(self, name: str, body: bytes) -> bytes:
-        """Write one member."""
-        return b'{"custom_id":%b,"method":"POST","url":"/v1/chat/completions","body":%b}' % (to_json(name), body)
-
-    def read(self, line: bytes) -> tuple[str, MemberResult] | None:
-        """Read one line of results: the member's name and what became of it; None when it cannot be read."""
-        try:
-            found = _success(line)
-        except (typed.DecodeError, UnicodeError, RecursionError):
-            return self._read(line)
-        if found.response.status_code == 200 and _is_whole(found.response.body):
-            return found.custom_id, Answered(found.response.body)
-        return self._read(line)
-
-    def _read(self, line: bytes) -> tuple[str, MemberResult] | None:
-        """Read a line that is no plain success; an answer in it is kept as it came."""
-        try:
-            found = _line(line)
-        except (typed.DecodeError, UnicodeError, RecursionError):
-            return None
-        if found.response is not None:
-            return found.custom_id, self._answered(found.response)
-        if found.error is not None:
-            return found.custom_id, self._unanswered(found.error)
-        # Neither an answer nor an error: nobody knows whether it was paid, and `decode` will find nothing in it.
-        return found.custom_id, Answered(line)
-
-    def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
-        """Read an answer at the price of the batch; raises the error that hides in it."""
-        if isinstance(answer, Completion) and answer.choices:
-            return reply_of(answer, answer.choices[0], member_pricing(tariff), Ceiling(size, max_tokens), timings)
-        return decode(answer, member_pricing(tariff), Ceiling(size, max_tokens), self._account, timings)
-
-    def _answered(self, response: _Response) -> MemberResult:
-        body = bytes(response.body)
-        if 200 <= response.status_code < 300:
-            return Answered(body)
-        headers = {"x-request-id": response.request_id} if response.request_id else {}
-        return Errored(unpaid(fault(response.status_code, headers, body, self._account)))
-
-    def _unanswered(self, trouble: Any) -> MemberResult:
-        code = trouble.get("code") if isinstance(trouble, dict) else None
-        dropped = _DROPPED.get(code) if isinstance(code, str) else None
-        return dropped or Errored(self._error(trouble, code))
-
-    def _error(self, trouble: Any, code: Any) -> WireError:
-        """Read why a member failed; a code that we do not know is a fault of the provider, to be tried again."""
-        reported = error_answer_of(trouble)
-        if reported.status == 200:  # it named none
-            status, kind = _KINDS.get(str(code), (500, ProviderFault))
-            text = reported.text if code is None else f"{code}: {reported.text}"
-            reported = replace(reported, status=status, kind=kind, text=text)
-        return unpaid(error_of(reported, self._account))
-
-
-def _is_whole(completion: Completion) -> bool:
-    """Return whether there is an answer in it and no error."""
-    choices = completion.choices or ()
-    return completion.error is None and len(choices) > 0 and choices[0].error is None

@@ -1,14 +1,15 @@
-"""Models behind chat completions, asked live: OpenAI and every compatible server."""
+"""Models of OpenAI and of every compatible server, asked live; with the wire of chat completions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from muster.agents.base import OnDelta
 from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
-from muster.agents.model import ModelAgent, TimedPricing
+from muster.agents.model import ModelAgent, TimedPricing, Wire
 from muster.agents.openai import answer, wire
 from muster.agents.openai.answer import (
     UNTIMED,
@@ -23,14 +24,16 @@ from muster.agents.openai.answer import (
     reply_of,
     text_of,
 )
+from muster.agents.openai.responses_live import ResponsesWire
 from muster.agents.openai.wire import LimitSpelling
 from muster.agents.payload import joined, reader
 from muster.agents.usage import Ceiling, Stray, newer_counts
-from muster.domain.agent import Profile
+from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import InvalidRequest, OutcomeUnknown, Respelled, WireError
 from muster.domain.price import Pricing
 from muster.domain.provider import OPENAI, PROVIDERS, MaxTokens, Provider
+from muster.domain.wire import WireChoice, WireName
 from muster.text import typed
 
 
@@ -206,8 +209,11 @@ class OpenAIWire:
         return OpenAIStream(self.pricing, ceiling, self.account)
 
 
+_PATHS = {WireName.CHAT: "/chat/completions", WireName.RESPONSES: "/responses"}
+
+
 class OpenAIAgent(ModelAgent):
-    """A model behind an API of chat completions; without a key when the server wants none."""
+    """A model behind one form of OpenAI's API; without a key when the server wants none."""
 
     def __init__(
         self,
@@ -226,18 +232,20 @@ class OpenAIAgent(ModelAgent):
         unpriced_ok: bool = False,
         timed_pricing: TimedPricing | None = None,
         near: Sequence[str] = (),
+        form: WireName = WireName.CHAT,
     ) -> None:
         account = Account(place=profile.name, variable=key_variable, key=key)
+        wire: Wire
+        if form is WireName.RESPONSES:
+            reasons = profile.traits.reasons
+            wire = ResponsesWire(model=model, pricing=pricing, account=account, reasons=reasons, provider=provider)
+        else:
+            spelled = spelling or LimitSpelling(MaxTokens.NEW)
+            wire = OpenAIWire(model=model, pricing=pricing, account=account, spelling=spelled, provider=provider)
         super().__init__(
             profile=profile,
-            wire=OpenAIWire(
-                model=model,
-                pricing=pricing,
-                account=account,
-                spelling=spelling or LimitSpelling(MaxTokens.NEW),
-                provider=provider,
-            ),
-            url=with_query(join(base_url, "/chat/completions"), query),
+            wire=wire,
+            url=with_query(join(base_url, _PATHS[form]), query),
             headers={**provider.key_style.headers(key), **lowered(headers)},
             account=account,
             pricing=pricing,
@@ -246,3 +254,28 @@ class OpenAIAgent(ModelAgent):
             timed_pricing=timed_pricing,
             near=near,
         )
+
+
+class ChoosingAgent:
+    """A model that is asked in the form of the API that each request needs; what is quoted is what is sent."""
+
+    def __init__(self, choice: WireChoice, forms: Mapping[WireName, ModelAgent]) -> None:
+        self._choice, self._forms = choice, forms
+
+    @property
+    def profile(self) -> Profile:
+        """Return the profile, which is that of both forms."""
+        return self._forms[self._choice.name].profile
+
+    def quote(self, request: Request) -> Quote:
+        """Return the maximum cost of one attempt."""
+        return self._forms[self._choice.of(request)].quote(request)
+
+    async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+        """Ask once and give the whole reply; with `on_delta`, hand over text as it is written."""
+        return await self._forms[self._choice.of(request)].call(request, timeouts, on_delta)
+
+    async def close(self) -> None:
+        """Close the connections; may be called twice."""
+        for agent in self._forms.values():
+            await agent.close()

@@ -46,7 +46,7 @@ def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
     return join(entry.base_url, "/v1/models"), headers
 
 
-def scope_of(model: str) -> str:
+def scope_of(entry: ModelEntry) -> str:
     """Return what may stand together in one batch: everything."""
     return ""
 

@@ -13,7 +13,7 @@ from muster.agents.human import HumanAgent
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import MODEL_SETTINGS, UnreadyAgent, profile_of
 from muster.app.agent_kinds.keys import Keys
-from muster.app.agent_kinds.providers import BatchAgents, ModelEntry, api_of
+from muster.app.agent_kinds.providers import BatchAgents, ModelEntry, api_of, wires_of
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
@@ -21,9 +21,10 @@ from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
 from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
 from muster.domain.flaw import nearest
 from muster.domain.price import ServiceTier
-from muster.domain.provider import PROVIDERS, Provider
+from muster.domain.provider import OPENAI, PROVIDERS, Provider
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
+from muster.domain.wire import WireName
 from muster.settings import Settings
 from muster.settings.sections import (
     AgentSection,
@@ -104,12 +105,20 @@ class AgentDirectory:
                     f"agent {name!r} cannot be asked in batches: nothing here speaks those of {entry.provider}",
                     suggestions=("ask it live: --dispatch live",),
                 )
+            if entry.form is WireName.RESPONSES and entry.provider != OPENAI:
+                raise BadConfiguration(
+                    f"agent {name!r} cannot be asked in batches: nothing here speaks those of Responses at "
+                    f"{entry.provider}",
+                    suggestions=("ask it live: --dispatch live", 'or set wire = "chat" in its section'),
+                )
             if entry.headers or entry.query:
                 raise BadConfiguration(
                     f"agent {name!r} cannot be asked in batches: they are handed in without the headers of its section",
                     suggestions=("ask it live: --dispatch live",),
                 )
-            self._batchings[name] = self._make_batching(entry)
+            self._batchings[name] = self._batch_agents.batching(
+                entry, self._key(entry), unpriced_ok=self._allow_unpriced
+            )
         return self._batchings[name]
 
     def flex(self, name: str) -> Agent | None:
@@ -280,11 +289,13 @@ class AgentDirectory:
     def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> ModelEntry:
         known = PROVIDERS[provider]
         own_address = section.base_url if section else None
+        base_url = own_address or self._settings.variable(known.base_variable) or self._address(known)
+        wires = wires_of(provider, model, base_url, section)
         return ModelEntry(
-            profile=profile,
+            profile=profile if wires is None else replace(profile, wires=wires),
             provider=provider,
             model=model,
-            base_url=own_address or self._settings.variable(known.base_variable) or self._address(known),
+            base_url=base_url,
             variable=_variable_of(section, None if own_address else known.key_variable),
             section=section,
             headers=self._filled(section.headers if section else {}),
@@ -318,6 +329,15 @@ class AgentDirectory:
         return api_of(entry.api).make_model(entry, key, http, unpriced_ok=self._allow_unpriced)
 
     def _make_batching(self, entry: ModelEntry) -> Batching:
+        """Return how a model is asked in batches: in each form of its API, where a request may need another."""
+        wires = entry.profile.wires
+        own = self._batching_of(entry)
+        if wires is None or wires.is_set:
+            return own
+        chat = self._batching_of(entry.in_form(WireName.CHAT))
+        return replace(own, takes=lambda request: wires.of(request) is wires.name, instead=chat)
+
+    def _batching_of(self, entry: ModelEntry) -> Batching:
         tariff, api = entry.tariff(), api_of(entry.api)
         return Batching(
             agent=self._batch_agents.open(
@@ -364,6 +384,7 @@ class Agents:
         if flex is not None:
             flex.quote(whole)
         if batching is not None:
+            batching = batching.of(whole)
             batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
 
     def list(self) -> Sequence[str]:

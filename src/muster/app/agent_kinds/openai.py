@@ -2,19 +2,22 @@
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from muster.agents.base import Agent, BatchAgent
 from muster.agents.batch_client import quoter
 from muster.agents.faults import fingerprint
 from muster.agents.http.client import BatchHttp, Http
 from muster.agents.http.request import join, lowered
-from muster.agents.openai.batch import OpenAIBatches, scope_of
-from muster.agents.openai.live import OpenAIAgent
+from muster.agents.openai import batch_format
+from muster.agents.openai import responses_wire as responses
+from muster.agents.openai.batch import OpenAIBatches
+from muster.agents.openai.live import ChoosingAgent, OpenAIAgent
 from muster.agents.openai.wire import LimitSpelling, encode
 from muster.app.agent_kinds.providers import BatchAccess, ModelEntry
 from muster.domain.call import Request
 from muster.domain.provider import MaxTokens
+from muster.domain.wire import WireName
 
 __all__ = ["encoder_of", "fingerprint", "list_request", "make_batches", "make_model", "quoter", "scope_of"]
 
@@ -23,9 +26,11 @@ _OPENAI_MODELS = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d)")
 
 
 def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) -> Agent:
-    """Make the agent of a model."""
+    """Make the agent of a model, which may be asked in two forms of the API."""
+    wires = entry.profile.wires
     pricing = entry.pricing()
-    return OpenAIAgent(
+    make = partial(
+        OpenAIAgent,
         profile=entry.profile,
         model=entry.model,
         key=key,
@@ -41,13 +46,24 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
         unpriced_ok=unpriced_ok,
         near=entry.near() if pricing.standard is None else (),
     )
+    if wires is None or wires.is_set:
+        return make(form=entry.form)
+    return ChoosingAgent(wires, {form: make(form=form) for form in WireName})
 
 
 def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
     """Return the function that encodes a request for a batch."""
     # Nothing is marked for the cache here: these servers find shared prefixes by themselves.
+    if entry.form is WireName.RESPONSES:
+        reasons = entry.profile.traits.reasons
+        return lambda request, _: responses.encode(request, entry.model, reasons=reasons)
     field = _field(entry)
     return lambda request, _: encode(request, entry.model, max_tokens=field, provider=entry.known)
+
+
+def scope_of(entry: ModelEntry) -> str:
+    """Return what may stand together in one batch with the requests of a model."""
+    return batch_format.scope_of(entry.model, entry.form)
 
 
 def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:

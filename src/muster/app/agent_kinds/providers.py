@@ -2,9 +2,11 @@
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import urlsplit
 
 from muster.agents.base import Agent, BatchAgent
 from muster.agents.prices import changes, near_models, price_from_toml, price_of
@@ -14,6 +16,7 @@ from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
 from muster.domain.price import PRICED_TIERS, Price, Pricing, ServiceTier
 from muster.domain.provider import ANTHROPIC, OPENAI, PROVIDERS, Provider
+from muster.domain.wire import WireChoice, WireName
 from muster.settings.sections import ModelSection, PriceSection
 
 if TYPE_CHECKING:
@@ -22,6 +25,36 @@ if TYPE_CHECKING:
 
 Period = tuple[datetime, datetime]
 BATCH_TIME = timedelta(days=3)  # from a plan to the last answer: longer than a batch may take
+
+
+OPENAI_HOST = "api.openai.com"  # and those below it, which are its regions
+_CHAT_ONLY = ("*-search-*", "*audio*")  # models of OpenAI that Responses does not have
+
+
+def wires_of(provider: str, model: str, base_url: str, section: ModelSection | None) -> WireChoice | None:
+    """Return in which form of OpenAI's API a model is asked; None where it is behind another API.
+
+    What the address is decides, not how it was set: a gateway or a rehearsal server in OPENAI_BASE_URL is asked in the
+    form that all of them have, unless a section says more.
+    """
+    if PROVIDERS[provider].api != OPENAI:
+        return None
+    if section is not None and section.wire is not None:
+        return WireChoice(name=WireName(section.wire), is_set=True)
+    says_chat = section is not None and section.max_tokens_field is not None
+    only_chat = says_chat or any(fnmatchcase(model, glob) for glob in _CHAT_ONLY)
+    if provider == OPENAI and _is_openai(base_url) and not only_chat:
+        return WireChoice()
+    return WireChoice(name=WireName.CHAT, is_set=True)
+
+
+def _is_openai(base_url: str) -> bool:
+    try:
+        address = urlsplit(base_url)
+    except ValueError:
+        return False
+    host = address.hostname or ""
+    return address.scheme == "https" and (host == OPENAI_HOST or host.endswith(f".{OPENAI_HOST}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +80,16 @@ class ModelEntry:
     def api(self) -> str:
         """Return the name of the API."""
         return self.known.api
+
+    @property
+    def form(self) -> WireName:
+        """Return the form of OpenAI's API in which it is asked; it may be another for some requests."""
+        wires = self.profile.wires
+        return WireName.CHAT if wires is None else wires.name
+
+    def in_form(self, form: WireName) -> "ModelEntry":
+        """Return the same model, asked in one form only."""
+        return replace(self, profile=replace(self.profile, wires=WireChoice(name=form, is_set=True)))
 
     @property
     def tier(self) -> str:
@@ -183,8 +226,8 @@ class ProviderApi(Protocol):
     def encoder_of(self, entry: ModelEntry) -> Callable[[Request, bool], bytes]:
         """Return the function that encodes a request for a batch; its second argument: mark for the cache."""
 
-    def scope_of(self, model: str) -> str:
-        """Return what may stand together in one batch; the same for all: everything."""
+    def scope_of(self, entry: ModelEntry) -> str:
+        """Return what may stand together in one batch with the requests of a model; empty: everything."""
 
     def make_batches(self, access: BatchAccess, http: "BatchHttp") -> BatchAgent:
         """Make the agent that hands batches in."""
@@ -221,7 +264,7 @@ class BatchAgents:
         """Return the batch agent of a model."""
         access = BatchAccess(
             base_url=entry.base_url,
-            scope=api_of(entry.api).scope_of(entry.model),
+            scope=api_of(entry.api).scope_of(entry),
             variable=entry.variable or "",
             key=key,
             account=account,

@@ -110,4 +110,5 @@ class Quoter:
         whole = found.profile.complete(request)
         if batching is None:
             return (flex or found).quote(whole)
+        batching = batching.of(whole)
         return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))

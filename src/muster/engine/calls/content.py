@@ -1,6 +1,7 @@
 """The blocks of earlier answers in a request: a provider gets back only what it gave, at the place where it was."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -9,6 +10,8 @@ from muster.domain.call import Message, Reply, Request, message_json, request_js
 from muster.domain.canonical import canonical
 from muster.domain.content import AnswerBlocks, UnsentBlocks
 
+_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})")
+
 
 def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBlocks | None]:
     """Leave out blocks that the agent cannot take back; with a note that says why, if there are any.
@@ -16,10 +19,14 @@ def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBloc
     One that does not fit leaves out all: what comes after it was said with it in view.
     """
     reason = next(_reasons(request, profile), "")
-    if not reason:
-        return request, None
-    bare = tuple(replace(message, content=None) for message in request.messages)
-    return replace(request, messages=bare), UnsentBlocks(agent=profile.name, reason=reason)
+    if reason:
+        bare = tuple(replace(message, content=None) for message in request.messages)
+        return replace(request, messages=bare), UnsentBlocks(agent=profile.name, reason=reason)
+    form = _other_form(request, profile)
+    if form:  # they stay part of what is asked, which is the same in every form of an API, and are not written there
+        reason = f"it comes from another form of the API ({form})"
+        return request, UnsentBlocks(agent=profile.name, reason=reason)
+    return request, None
 
 
 def with_place(reply: Reply, request: Request) -> Reply:
@@ -33,15 +40,24 @@ def _reasons(request: Request, profile: Profile) -> Iterator[str]:
         content = message.content
         if content is None:
             continue
-        if (content.provider, _same_model(content, profile)) != (profile.provider, True):
-            yield f"it comes from {content.provider}/{content.model}"
+        if not (profile.knows_blocks(content.provider) and _same_model(content, profile)):
+            yield f"it comes from {content.provider.partition('/')[0]}/{content.model}"
         elif content.prefix != _prefix(request, request.messages[:place]):
             yield "what was said before it has changed"
 
 
+def _other_form(request: Request, profile: Profile) -> str:
+    """Return the form of the API that blocks in a request come from, if it goes through another; empty: it does not."""
+    provider = profile.blocks_from(request)
+    origins = (message.content.provider for message in request.messages if message.content is not None)
+    return next((origin.partition("/")[2] for origin in origins if origin != provider), "")
+
+
 def _same_model(content: AnswerBlocks, profile: Profile) -> bool:
     """Return whether blocks are of the model that is asked, whose answers may name it with a date."""
-    return content.model == profile.model or content.model.startswith(f"{profile.model}-")
+    if content.model == profile.model:
+        return True
+    return content.model.startswith(profile.model) and _DATE.fullmatch(content.model, len(profile.model)) is not None
 
 
 def _prefix(request: Request, messages: Iterable[Message]) -> str:

@@ -246,7 +246,7 @@ class CallPath:
         if mode is Mode.BATCH and not self._inheritance.replays:
             batching = self._with.directory.batching(asking.agent.profile.name)
             if batching is not None:
-                return self._batches.ask(asking, batching)
+                return self._batches.ask(asking, batching.of(asking.request))
         if mode is Mode.FLEX and not self._inheritance.replays:
             return self._ask_in_flex(asking)
         return self._ask_live(asking)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.domain.canonical import Json
-from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchPhase
+from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchPhase, Wording
 from muster.sim.batches.openai_files import InputReader, Problem
 from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after
 from muster.sim.batches.router import Call, Endpoint, Work, json_answer
@@ -13,11 +13,13 @@ from muster.sim.options import Options
 from muster.sim.playback import request_id
 from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
 from muster.sim.protocols.openai import OpenAI, invalid
+from muster.sim.protocols.responses import Responses
 from muster.sim.request import body_of
 from muster.text import typed
 
 PATH = "/openai/v1/batches"
 ENDPOINT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
 WINDOW = "24h"
 MOST_REQUESTS = 50_000
 DEFAULT_LISTED = 20
@@ -32,7 +34,7 @@ class OpenAIBatchEndpoints:
         self._registry = registry
         self._most_requests = options.batch_requests or MOST_REQUESTS
         self._live = options.live_counts is not False
-        self._wording = CompletionBatches()
+        self._wording: Wording = CompletionBatches()  # all have one list, whatever their endpoint
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the table of endpoints."""
@@ -55,7 +57,7 @@ class OpenAIBatchEndpoints:
         fault = self._registry.pick_fault(content)
         problems = [*reader.problems, *_problems(fault)]
         batch = self._registry.open(
-            self._wording, call.account, reader.members, fault=fault, about=about, problems=problems
+            WORDINGS[about["endpoint"]], call.account, reader.members, fault=fault, about=about, problems=problems
         )
         return json_answer(self._spell(batch, SimBatchPhase.VALIDATING))
 
@@ -120,15 +122,15 @@ class OpenAIBatchEndpoints:
 def _about(body: dict[str, Json]) -> Mapping[str, Any]:
     if not isinstance(body.get("input_file_id"), str):
         raise invalid("input_file_id", "expected the id of a file")
-    if body.get("endpoint") != ENDPOINT:
-        raise invalid("endpoint", f"the rehearsal server has only {ENDPOINT}")
+    if body.get("endpoint") not in WORDINGS:
+        raise invalid("endpoint", f"the rehearsal server has only {' and '.join(WORDINGS)}")
     if body.get("completion_window") != WINDOW:
         raise invalid("completion_window", f"only {WINDOW} is supported")
     metadata = body.get("metadata")
     if metadata is not None and not _is_metadata(metadata):
         raise invalid("metadata", f"expected up to {MOST_METADATA} short strings")
     return {
-        "endpoint": ENDPOINT,
+        "endpoint": body["endpoint"],
         "input_file_id": body["input_file_id"],
         "completion_window": WINDOW,
         "metadata": metadata,
@@ -171,7 +173,9 @@ class CompletionBatches:
 
     provider = "openai"
     prefix = "batch_sim_"
-    dialect: WireProtocol = OpenAI()
+
+    def __init__(self, dialect: WireProtocol | None = None) -> None:
+        self.dialect: WireProtocol = dialect or OpenAI()
 
     def status(self, phase: SimBatchPhase) -> str:
         """Name a phase; the names of phases are this provider's."""
@@ -190,6 +194,10 @@ class CompletionBatches:
         """Spell the line of a member that was canceled or expired."""
         code, message = UNMET[verdict]
         return _line(custom_id, number, b"null", _encode({"code": code, "message": message}))
+
+
+# Those of Responses differ in the answers and errors alone, which their protocol spells.
+WORDINGS: Mapping[str, Wording] = {ENDPOINT: CompletionBatches(), RESPONSES: CompletionBatches(Responses())}
 
 
 def spell_batch(batch: SimBatch, phase: SimBatchPhase, *, live: bool) -> Json:

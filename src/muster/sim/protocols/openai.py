@@ -48,7 +48,7 @@ class OpenAI:
             raise invalid("n", "the rehearsal server gives one choice")
         options = body.get("stream_options")
         return Ask(
-            model=_model(body),
+            model=model_of(body),
             messages=tuple(_messages(body)),
             max_tokens=_max_tokens(body),
             stop=_stop(body),
@@ -89,10 +89,11 @@ class OpenAI:
         return _encode({"error": {"message": refused.message, "type": kind, "param": refused.param, "code": code}})
 
 
-def _model(body: dict[str, Json]) -> str:
+def model_of(body: Mapping[str, Json]) -> str:
+    """Return the model that is asked, or refuse a request without one."""
     model = body.get("model")
     if model is None:
-        raise _missing("model")
+        raise missing("model")
     if not isinstance(model, str) or not model:
         raise invalid("model", "expected a string")
     return model
@@ -114,7 +115,7 @@ def _max_tokens(body: dict[str, Json]) -> int:
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise invalid(name, "expected an integer of at least 1")
         return limit
-    return openai_model(_model(body)).max_output
+    return openai_model(model_of(body)).max_output
 
 
 def _media(body: Mapping[str, Any]) -> int:
@@ -133,7 +134,7 @@ def _stop(body: dict[str, Json]) -> tuple[str, ...]:
 def _messages(body: dict[str, Json]) -> Iterator[Message]:
     messages = body.get("messages")
     if messages is None:
-        raise _missing("messages")
+        raise missing("messages")
     if not isinstance(messages, list) or not messages:
         raise SimRefusal(
             400, "Invalid 'messages': expected an array of at least one message.", code="empty_array", param="messages"
@@ -150,7 +151,7 @@ def _message(message: Mapping[str, Any], where: str) -> Message:
     if content is None and role is not Role.ASSISTANT:
         raise invalid(f"{where}.content", "expected a string or an array")
     if role is Role.TOOL and not isinstance(message.get("tool_call_id"), str):
-        raise _missing(f"{where}.tool_call_id")
+        raise missing(f"{where}.tool_call_id")
     if not isinstance(calls, list):
         raise invalid(f"{where}.tool_calls", "expected an array")
     return Message(
@@ -169,7 +170,8 @@ def _tool_call(call: Any, where: str) -> ToolCall:
         raise invalid(where, "expected an id, and a function with a name and arguments in JSON") from None
 
 
-def _missing(param: str) -> SimRefusal:
+def missing(param: str) -> SimRefusal:
+    """Make the refusal of a request that lacks a parameter."""
     return SimRefusal(400, f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
 
 
