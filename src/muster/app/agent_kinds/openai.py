@@ -12,7 +12,8 @@ from muster.agents.http.request import join, lowered
 from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.openai.wire import LimitSpelling, encode
-from muster.app.agent_kinds.providers import BatchAccess, ModelEntry
+from muster.app.agent_kinds.providers import ModelEntry
+from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request
 from muster.domain.provider import MaxTokens
 
@@ -55,15 +56,15 @@ def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
     return join(entry.base_url, "/models"), {**entry.known.key_style.headers(key), **lowered(entry.headers)}
 
 
-def make_batches(access: BatchAccess, http: BatchHttp) -> BatchAgent:
+def make_batches(endpoint: BatchEndpoint, key: str, http: BatchHttp) -> BatchAgent:
     """Make the agent that hands batches in."""
     return OpenAIBatches(
-        key=access.key,
-        variable=access.variable,
-        base_url=access.base_url,
-        scope=access.scope,
+        key=key,
+        variable=endpoint.variable,
+        base_url=endpoint.base_url,
+        scope=endpoint.scope,
         http=http,
-        account=access.account,
+        account=endpoint.account,
     )
 
 
