@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from muster.agents.base import DeltaCollector, OnDelta
@@ -16,6 +16,7 @@ from muster.domain.call import Reply, Request, Timings, ask
 from muster.domain.errors import BadConfiguration, WireError, did_you_mean
 from muster.domain.money import NOTHING
 from muster.domain.price import Pricing
+from muster.domain.provider import Provider
 from muster.domain.script import BYTES_PER_TOKEN
 
 TimedPricing = Callable[[float, float], Pricing]  # the prices of the time between two moments
@@ -53,6 +54,16 @@ class Wire(Protocol):
 
     def fold(self, ceiling: Ceiling) -> StreamAssembler:
         """Begin to read a stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWire:
+    """What every wire knows: the model, its prices, whose account it is, and the dialect of its provider."""
+
+    model: str
+    pricing: Pricing
+    account: Account
+    provider: Provider
 
 
 class ModelAgent:

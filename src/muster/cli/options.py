@@ -25,6 +25,15 @@ BatchArgument = Annotated[
 
 PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Treat models without a known price as free.")]
 
+ExactOption = Annotated[
+    bool,
+    Option("--exact", help="Have providers count the tokens of first requests, where that is free; needs keys."),
+]
+ExactRequestsOption = Annotated[
+    int,
+    Option("--exact-requests", metavar="N", min=1, max=10_000, help="How many requests --exact makes at most."),
+]
+
 UNPRICED = "Allow models without a known price."
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help=UNPRICED)]
 RunUnpricedOption = Annotated[bool, Option("--allow-unpriced", heading=RUN, help=UNPRICED)]

@@ -65,6 +65,7 @@ from muster.app.runs.questions import AnswerOutcome
 from muster.app.runs.questions import OpenQuestion as OpenQuestion
 from muster.app.runs.reports import AnyReport
 from muster.app.suites.evidence import Exported
+from muster.app.suites.exact import ExactCount
 from muster.app.suites.generation import Generated
 from muster.app.suites.generation import Generation as Generation
 from muster.app.suites.plan import SuitePlan
@@ -764,6 +765,11 @@ class Suites:
         """Return what a run would do and cost; raises what would keep it from being done.
 
         With `keep` it holds the cases as well: a run that is started from the plan does not read its files again."""
+
+    def exact(self, spec: SuiteSpec, *, most: int, on_count: Callable[[int], None]=...) -> Mapping[str, ExactCount]:
+        """Return the tokens that go in with the first request of each case, by agent, as the providers count them.
+
+        Counting is free; at most `most` requests are made for it, and `on_count` is told how many were."""
 
     def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise what would keep the run of a spec from being done; keys and prices only if it is driven `here`."""

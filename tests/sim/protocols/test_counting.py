@@ -1,6 +1,7 @@
 """Counting tokens and embeddings, with the official SDKs in strict mode as clients."""
 
 import math
+from typing import Any
 
 import anthropic
 import openai
@@ -11,6 +12,12 @@ from muster.sim.server import Server, serve
 
 MODEL = "claude-haiku-5-5"
 EMBEDDER = "text-embedding-3-small"
+ODD: tuple[dict[str, Any], ...] = (
+    {"input": []},
+    {"input": ""},
+    {"input": "x", "dimensions": 9_999},
+    {"input": "x" * 40_000},
+)
 
 
 def claude(server: Server) -> anthropic.AsyncAnthropic:
@@ -58,9 +65,9 @@ async def test_a_vector_may_be_shorter_and_odd_requests_are_refused() -> None:
         asked = client.embeddings.create(model=EMBEDDER, input="x", dimensions=8, encoding_format="float")
         [short] = (await asked).data
         assert len(short.embedding) == 8
-        for odd in ({"input": []}, {"input": ""}, {"input": "x", "dimensions": 9_999}, {"input": "x" * 40_000}):
+        for odd in ODD:
             with pytest.raises(openai.BadRequestError):
-                await client.embeddings.create(model=EMBEDDER, **odd)  # type: ignore[arg-type]
+                await client.embeddings.create(model=EMBEDDER, **odd)
     async with serve(Options(key="another")) as server, gpt(server) as client:
         with pytest.raises(openai.AuthenticationError):
             await client.embeddings.create(model=EMBEDDER, input="x")

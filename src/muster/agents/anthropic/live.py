@@ -20,7 +20,7 @@ from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
-from muster.agents.model import ModelAgent, TimedPricing
+from muster.agents.model import ModelAgent, ModelWire, TimedPricing
 from muster.agents.payload import arguments_of, joined, reader, tokens_of
 from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
@@ -196,13 +196,8 @@ def _path(provider: Provider, model: str, *, stream: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnthropicWire:
+class AnthropicWire(ModelWire):
     """The Messages API, for one model."""
-
-    model: str
-    pricing: Pricing
-    account: Account
-    provider: Provider = PROVIDERS[ANTHROPIC]
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""

@@ -9,7 +9,7 @@ from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
-from muster.agents.model import ModelAgent, TimedPricing, Wire
+from muster.agents.model import ModelAgent, ModelWire, TimedPricing, Wire
 from muster.agents.openai import answer, wire
 from muster.agents.openai.answer import (
     UNTIMED,
@@ -172,14 +172,10 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenAIWire:
+class OpenAIWire(ModelWire):
     """Chat completions, for one model."""
 
-    model: str
-    pricing: Pricing
-    account: Account
     spelling: LimitSpelling
-    provider: Provider = PROVIDERS[OPENAI]
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.sse import ServerSentEvent
+from muster.agents.model import ModelWire
 from muster.agents.openai import answer as envelope
 from muster.agents.openai import responses_answer as answer
 from muster.agents.openai import responses_wire as wire
@@ -17,7 +18,6 @@ from muster.domain.call import Reply, Request, Timings
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Pricing
-from muster.domain.provider import OPENAI, PROVIDERS, Provider
 from muster.text import typed
 
 _LAST = ("response.completed", "response.incomplete", "response.failed")
@@ -96,14 +96,10 @@ class ResponsesStream:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResponsesWire:
+class ResponsesWire(ModelWire):
     """The Responses API, for one model."""
 
-    model: str
-    pricing: Pricing
-    account: Account
     reasons: bool = False  # it is known to
-    provider: Provider = PROVIDERS[OPENAI]
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""

@@ -9,7 +9,8 @@ from muster.agents.batch_client import quoter
 from muster.agents.faults import fingerprint
 from muster.agents.http.client import BatchHttp, Http
 from muster.agents.http.request import join, lowered
-from muster.app.agent_kinds.providers import BatchAccess, ModelEntry
+from muster.app.agent_kinds.providers import ModelEntry
+from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request
 
 __all__ = ["encoder_of", "fingerprint", "list_request", "make_batches", "make_model", "quoter", "scope_of"]
@@ -51,8 +52,8 @@ def scope_of(entry: ModelEntry) -> str:
     return ""
 
 
-def make_batches(access: BatchAccess, http: BatchHttp) -> BatchAgent:
+def make_batches(endpoint: BatchEndpoint, key: str, http: BatchHttp) -> BatchAgent:
     """Make the agent that hands batches in."""
     return AnthropicBatches(
-        key=access.key, variable=access.variable, base_url=access.base_url, http=http, account=access.account
+        key=key, variable=endpoint.variable, base_url=endpoint.base_url, http=http, account=endpoint.account
     )

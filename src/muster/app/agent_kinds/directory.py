@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muster.agents.base import Agent, BatchAgent, Batching
 from muster.agents.capabilities import capabilities_of, traits_of
@@ -20,7 +20,7 @@ from muster.domain.call import Request, ask
 from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
 from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
 from muster.domain.flaw import nearest
-from muster.domain.price import ServiceTier
+from muster.domain.price import Price, ServiceTier
 from muster.domain.provider import OPENAI, PROVIDERS, Provider
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
@@ -152,6 +152,23 @@ class AgentDirectory:
         listing: Any = load("listing:offered")
         found: Sequence[OfferedModel] = await listing(entry, self._keys.of(entry), self._keys.client(entry))
         return found
+
+    def uncounted(self, name: str) -> str:
+        """Return why the tokens of a request to an agent cannot be counted before it is sent; empty: they can."""
+        if self._is_scripted(name) or not isinstance(self._section(name), ModelSection | None):
+            return "no provider counts its tokens"
+        known = self._entry(name).known
+        return "" if known.counts else f"{known.name} has no free endpoint that counts the tokens of its requests"
+
+    async def count_tokens(self, name: str, request: Request) -> int:
+        """Return how many tokens go in with a request, as its provider counts them; raises what it answers instead."""
+        entry, counting = self._entry(name), load("counting:counted")
+        tokens: int = await cast(Any, counting)(entry, self._keys.of(entry), self._keys.client(entry), request)
+        return tokens
+
+    def price(self, name: str) -> Price | None:
+        """Return the standard price of a model, if it is known."""
+        return self._entry(name).price()
 
     def mode_of(self, name: str, wanted: Mode) -> Mode:
         """Return how an agent is asked in a run that wants a mode: live where it has neither batches nor flex."""

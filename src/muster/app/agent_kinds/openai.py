@@ -14,7 +14,8 @@ from muster.agents.openai import responses_wire as responses
 from muster.agents.openai.batch import OpenAIBatches
 from muster.agents.openai.live import ChoosingAgent, OpenAIAgent
 from muster.agents.openai.wire import LimitSpelling, encode
-from muster.app.agent_kinds.providers import BatchAccess, ModelEntry
+from muster.app.agent_kinds.providers import ModelEntry
+from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request
 from muster.domain.provider import MaxTokens
 from muster.domain.wire import WireName
@@ -71,15 +72,15 @@ def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:
     return join(entry.base_url, "/models"), {**entry.known.key_style.headers(key), **lowered(entry.headers)}
 
 
-def make_batches(access: BatchAccess, http: BatchHttp) -> BatchAgent:
+def make_batches(endpoint: BatchEndpoint, key: str, http: BatchHttp) -> BatchAgent:
     """Make the agent that hands batches in."""
     return OpenAIBatches(
-        key=access.key,
-        variable=access.variable,
-        base_url=access.base_url,
-        scope=access.scope,
+        key=key,
+        variable=endpoint.variable,
+        base_url=endpoint.base_url,
+        scope=endpoint.scope,
         http=http,
-        account=access.account,
+        account=endpoint.account,
     )
 
 

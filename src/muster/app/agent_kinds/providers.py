@@ -206,17 +206,6 @@ class ModelEntry:
         return price or None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchAccess:
-    """Where batches are handed in, and with which key."""
-
-    base_url: str
-    scope: str
-    variable: str = ""
-    key: str = field(default="", repr=False)
-    account: str | None = None  # of a key that the client adds itself
-
-
 class ProviderApi(Protocol):
     """What a module of this folder offers that speaks an API; it is loaded when a model behind that API is asked."""
 
@@ -229,8 +218,8 @@ class ProviderApi(Protocol):
     def scope_of(self, entry: ModelEntry) -> str:
         """Return what may stand together in one batch with the requests of a model; empty: everything."""
 
-    def make_batches(self, access: BatchAccess, http: "BatchHttp") -> BatchAgent:
-        """Make the agent that hands batches in."""
+    def make_batches(self, endpoint: BatchEndpoint, key: str, http: "BatchHttp") -> BatchAgent:
+        """Make the agent that hands batches in; without a key where the client adds it."""
 
     def quoter(
         self, name: str, tariff: Tariff, *, unpriced_ok: bool, near: Sequence[str]
@@ -262,14 +251,15 @@ class BatchAgents:
 
     def open(self, entry: ModelEntry, key: str, http: "BatchHttp", account: str | None = None) -> BatchAgent:
         """Return the batch agent of a model."""
-        access = BatchAccess(
+        api = self._api(entry.known.batches)
+        endpoint = BatchEndpoint(
+            kind=entry.known.batches,
             base_url=entry.base_url,
-            scope=api_of(entry.api).scope_of(entry),
+            account=account or api.fingerprint(entry.base_url, key),
             variable=entry.variable or "",
-            key=key,
-            account=account,
+            scope=api.scope_of(entry),
         )
-        agent = self._api(entry.known.batches).make_batches(access, http)
+        agent = api.make_batches(endpoint, key, http)
         return self._open.setdefault(agent.endpoint, agent)
 
     def reopen(self, endpoint: BatchEndpoint, key: str | None, http: "BatchHttp | None" = None) -> BatchAgent:
@@ -278,14 +268,7 @@ class BatchAgents:
             self._require_account(endpoint, key)
         if endpoint not in self._open:
             api = self._api(endpoint.kind)
-            access = BatchAccess(
-                base_url=endpoint.base_url,
-                scope=endpoint.scope,
-                variable=endpoint.variable,
-                key=key or "",
-                account=None if http is None else endpoint.account,
-            )
-            self._open[endpoint] = api.make_batches(access, http or self._http(endpoint.base_url))
+            self._open[endpoint] = api.make_batches(endpoint, key or "", http or self._http(endpoint.base_url))
         return self._open[endpoint]
 
     def _require_account(self, endpoint: BatchEndpoint, key: str | None) -> None:

@@ -18,6 +18,7 @@ from muster.app.runs.options import RunOptions, require_limit, require_reference
 from muster.app.runs.reports import report_of
 from muster.app.runs.runs import Runs
 from muster.app.suites.council_judge import policy_of, with_policy
+from muster.app.suites.exact import ExactCount, ExactCounter
 from muster.app.suites.generation import Generated, Generation, conclude_generation
 from muster.app.suites.plan import SuitePlan, SuitePlanner
 from muster.app.suites.results import SuiteResults
@@ -116,6 +117,15 @@ class Suites(KindPart):
             for path in spec.path:
                 require_suite(Path(path))
             raise
+
+    async def exact(
+        self, spec: SuiteSpec, *, most: int, on_count: Callable[[int], None] = lambda _: None
+    ) -> Mapping[str, ExactCount]:
+        """Return the tokens that go in with the first request of each case, by agent, as the providers count them.
+
+        Counting is free; at most `most` requests are made for it, and `on_count` is told how many were.
+        """
+        return await ExactCounter(self._directory, self._settled(spec), most=most, on_count=on_count).count()
 
     def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise what would keep the run of a spec from being done; keys and prices only if it is driven `here`."""

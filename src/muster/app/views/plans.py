@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from muster.app.base.costs import Load
+from muster.app.suites.exact import ExactCount
 from muster.app.suites.plan import SuitePlan
 from muster.domain.money import to_usd
 from muster.text.views import View
@@ -16,6 +17,17 @@ class LoadView(View, kw_only=True):
     tokens: int
     least_usd: float
     most_usd: float | None
+
+
+class ExactCountView(View):
+    """What a provider counted of the first requests of one agent, and what it did not count."""
+
+    requests: int
+    calls_counted: int
+    input_tokens: int
+    input_usd: float | None
+    calls_not_counted: int
+    why: str
 
 
 class SuitePlanView(View):
@@ -32,6 +44,7 @@ class SuitePlanView(View):
     total: LoadView
     budget_usd: float | None
     fits: bool | None
+    exact: Mapping[str, ExactCountView] | None = None
 
 
 def load_view(load: Load) -> LoadView:
@@ -45,7 +58,18 @@ def load_view(load: Load) -> LoadView:
     )
 
 
-def plan_view(plan: SuitePlan, cap: int | None) -> SuitePlanView:
+def _exact_view(count: ExactCount) -> ExactCountView:
+    return ExactCountView(
+        requests=count.requests,
+        calls_counted=count.counted,
+        input_tokens=count.tokens,
+        input_usd=None if count.cost is None else to_usd(count.cost),
+        calls_not_counted=count.uncounted,
+        why=count.why,
+    )
+
+
+def plan_view(plan: SuitePlan, cap: int | None, exact: Mapping[str, ExactCount] | None = None) -> SuitePlanView:
     """Return what a suite run would do and cost."""
     return SuitePlanView(
         suites=plan.suites,
@@ -59,4 +83,5 @@ def plan_view(plan: SuitePlan, cap: int | None) -> SuitePlanView:
         total=load_view(plan.all),
         budget_usd=None if cap is None else to_usd(cap),
         fits=None if cap is None else plan.all.fits(cap),
+        exact=None if exact is None else {agent: _exact_view(count) for agent, count in exact.items()},
     )

@@ -7,6 +7,8 @@ from muster.app.kinds import SUITE
 from muster.cli.line import Argument, Bundle
 from muster.cli.options import (
     DetachOption,
+    ExactOption,
+    ExactRequestsOption,
     PatienceOptions,
     PlanUnpricedOption,
     RunUnpricedOption,
@@ -59,6 +61,8 @@ class PlanArguments:
     order: Annotated[SuitePlanOrder, Bundle(SuitePlanOrder, CASES)]
     detach: Annotated[bool, Bundle(detached, hidden=("--detach",))]
     allow_unpriced: PlanUnpricedOption = False
+    exact: ExactOption = False
+    exact_requests: ExactRequestsOption = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """`muster plan`: what a suite run would do and cost; spends nothing and stores nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from rich.table import Table
 from muster.app import Muster
 from muster.app.base.costs import ATTEMPTS, Load
 from muster.app.runs.options import dispatch_of
+from muster.app.suites.exact import ExactCount
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.values import MOST_TOOL_TURNS
 from muster.app.views.plans import plan_view
@@ -16,7 +17,7 @@ from muster.cli.options import require_dispatch
 from muster.cli.session import with_muster
 from muster.cli.suites.options import PlanArguments
 from muster.cli.suites.order import tell_warnings
-from muster.cli.terminal.output import CommonOptions, answer, fail
+from muster.cli.terminal.output import CommonOptions, answer, fail, note
 from muster.cli.terminal.table import Column, filled, fitting
 from muster.domain.errors import BadArgument
 from muster.domain.money import show_usd, usd_format
@@ -26,26 +27,38 @@ from muster.text.words import count
 if TYPE_CHECKING:
     from rich.console import Console
 
+PROGRESS_EVERY = 40  # requests
+ExactCounts = Mapping[str, ExactCount]
+
 
 def plan(common: CommonOptions, arguments: PlanArguments) -> int:
     """Show how many calls and tokens a run would need, and what it could cost."""
     order = arguments.order
     require_dispatch(order, detach=arguments.detach)
 
-    async def work(muster: Muster) -> SuitePlan:
+    def tell_progress(made: int) -> None:
+        if made % PROGRESS_EVERY == 0:
+            note(common, f"{made:,} requests counted")
+
+    async def work(muster: Muster) -> tuple[SuitePlan, ExactCounts | None]:
         spec = await muster.suites.spec(order)
         found = muster.suites.plan(spec, dispatch_of(order))
         tell_warnings(found, spec)
-        return found
+        if not arguments.exact:
+            return found, None
+        return found, await muster.suites.exact(spec, most=arguments.exact_requests, on_count=tell_progress)
 
     # A run that comes as a file is imported before it is looked at.
     imports = any(Path(one).is_file() for one in order.references)
-    found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, keyless=True, create=imports)
+    # Prices are known without a key; only who counts wants one.
+    found, exact = with_muster(
+        common, work, allow_unpriced=arguments.allow_unpriced, keyless=not arguments.exact, create=imports
+    )
     cap = parse_budget(order.budget_usd)
-    data = plan_view(found, cap)
+    data = plan_view(found, cap, exact)
     if found.damaged and common.json:
         return fail(common, _not_valid(found), data)
-    answer(common, data, lambda console: _tell(console, found, cap))
+    answer(common, data, lambda console: _tell(console, found, cap, exact))
     return fail(common, _not_valid(found)) if found.damaged else 0
 
 
@@ -54,7 +67,7 @@ def _not_valid(found: SuitePlan) -> BadArgument:
     return BadArgument(told, suggestions=("muster validate PATH",))
 
 
-def _tell(console: "Console", found: SuitePlan, cap: int | None) -> None:
+def _tell(console: "Console", found: SuitePlan, cap: int | None, exact: ExactCounts | None) -> None:
     rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
     loads = [load for _, load in rows]
     usd = usd_of(loads)
@@ -71,8 +84,23 @@ def _tell(console: "Console", found: SuitePlan, cap: int | None) -> None:
     cases = "1 case" if found.cases == 1 else f"{found.cases:,} cases"
     console.print(f"{cases}, {found.skipped:,} of them skipped" if found.skipped else cases)
     console.print(table)
-    for line in _notes(found, cap):
+    for line in [*_exact_lines(exact or {}), *_notes(found, cap)]:
         console.print(line, soft_wrap=True)
+
+
+def _exact_lines(exact: ExactCounts) -> Iterator[str]:
+    """Yield what the providers counted of each agent, and what they did not."""
+    for agent, found in exact.items():
+        if found.counted:
+            cost = "no known price" if found.cost is None else show_usd(found.cost)
+            yield (
+                f"{agent}: {count(found.counted, 'first request')} with {found.tokens:,} input tokens ({cost}), "
+                f"counted by the provider with {count(found.requests, 'free request')}"
+            )
+        if found.uncounted:
+            yield f"{agent}: {count(found.uncounted, 'first request')} not counted, only estimated: {found.why}"
+    if exact:
+        yield "later turns and judges depend on the answers; they are estimated, and the maximum does not change"
 
 
 def _notes(found: SuitePlan, cap: int | None) -> list[str]:
