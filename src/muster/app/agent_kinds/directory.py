@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from muster.agents.base import Agent, BatchAgent, Batching
 from muster.agents.capabilities import capabilities_of, traits_of
 from muster.agents.human import HumanAgent
+from muster.agents.media import media_support_of
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import MODEL_SETTINGS, UnreadyAgent, profile_of
 from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry, api_of
@@ -265,6 +266,7 @@ class AgentDirectory:
                 settable=MODEL_SETTINGS[PROVIDERS[provider].api],
                 capabilities=capabilities_of(provider, model),
                 traits=traits_of(model),
+                media=media_support_of(provider, model),
             )
             return self._known(profile, provider, model, None)
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
@@ -366,7 +368,8 @@ class Agents:
         if flex is not None:
             flex.quote(whole)
         if batching is not None:
-            batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
+            shown = agent.profile.media_tokens(whole)
+            batching.quote(whole, len(batching.encode(whole, dispatch.cache)) + shown)
 
     def list(self) -> Sequence[str]:
         """Return the names of the agents in muster.toml or given to `open`; `provider/model` names need neither."""

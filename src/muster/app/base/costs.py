@@ -110,4 +110,5 @@ class Quoter:
         whole = found.profile.complete(request)
         if batching is None:
             return (flex or found).quote(whole)
-        return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))
+        size = len(batching.encode(whole, self._dispatch.cache)) + found.profile.media_tokens(whole)
+        return batching.quote(whole, size)

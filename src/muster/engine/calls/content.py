@@ -18,7 +18,7 @@ def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBloc
     reason = next(_reasons(request, profile), "")
     if not reason:
         return request, None
-    bare = tuple(replace(message, content=None) for message in request.messages)
+    bare = tuple(message if message.blocks is None else replace(message, content=None) for message in request.messages)
     return replace(request, messages=bare), UnsentBlocks(agent=profile.name, reason=reason)
 
 
@@ -30,7 +30,7 @@ def with_place(reply: Reply, request: Request) -> Reply:
 
 def _reasons(request: Request, profile: Profile) -> Iterator[str]:
     for place, message in enumerate(request.messages):
-        content = message.content
+        content = message.blocks
         if content is None:
             continue
         if (content.provider, _same_model(content, profile)) != (profile.provider, True):

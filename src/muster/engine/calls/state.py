@@ -21,6 +21,7 @@ from muster.domain.run import Driver
 from muster.engine.base.clock import Activity, Clock
 from muster.engine.base.driven_run import Levels, require_same
 from muster.engine.base.killpoints import KillPoints
+from muster.engine.base.media import MediaFiles
 from muster.engine.base.signals import CallInbox
 from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.admission import BudgetQueue
@@ -83,9 +84,14 @@ class CallServices:
     sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
     schemas: Schemas
+    media: MediaFiles = field(init=False)
     wire_count: WireCount = field(default_factory=WireCount)
     notes: dict[tuple[str, str], AgentNote] = field(default_factory=dict)  # by event and agent, of all runs here
     observe: Observer | None = None
+
+    def __post_init__(self) -> None:
+        """Share the images and documents of the store."""
+        object.__setattr__(self, "media", MediaFiles(self.store))
 
 
 FLEX_SECONDS = 120.0  # that a call waits for the tier flex before it is asked in the standard one
