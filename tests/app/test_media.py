@@ -3,8 +3,10 @@
 import gzip
 import json
 import sqlite3
+from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,11 @@ from hypothesis import strategies as st
 import muster
 from muster.app import Muster, open_muster
 from muster.app.base.costs import listed_price
+from muster.app.views.media import media_view
+from muster.councils.rules.values import CouncilMember
 from muster.domain.batch import Patience
 from muster.domain.call import Message, Request, Role, message
-from muster.domain.errors import BadArgument, BadConfiguration, BadFile, RunFailed
+from muster.domain.errors import BadArgument, BadConfiguration, BadFile, NotFound, RunFailed
 from muster.domain.money import Lane
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.context import Context
@@ -232,3 +236,32 @@ async def test_an_image_that_is_too_large_for_its_provider_is_refused_with_the_l
             await m.ask(MODELS[0], ["What?", muster.image(png(text=bytes(4_000_000)))])
         assert server.audit.calls == 0
         assert not await m.runs.list()
+
+
+async def test_what_a_run_shows_is_given_to_whoever_may_see_the_run(tmp_path: Path) -> None:
+    async with rehearsal(tmp_path) as (m, _):
+        await m.ask(MODELS[0], ["What?", IMAGE], name="first")
+        await m.ask(MODELS[0], "What?", name="second")
+        shown = media_view(await m.runs.media("first", IMAGE.digest))
+        assert (shown.type, b64decode(shown.data)) == ("image/png", IMAGE.data)
+        for run, digest in (("second", IMAGE.digest), ("first", "0" * 64), ("first", "../x")):
+            with pytest.raises(NotFound):
+                await m.runs.media(run, digest)
+
+
+async def test_members_of_a_council_are_shown_what_belongs_to_the_question(tmp_path: Path) -> None:
+    for name, data in (("a.png", IMAGE.data), ("b.txt", b"some text")):
+        (tmp_path / name).write_bytes(data)
+    async with rehearsal(tmp_path) as (m, server):
+        files = [tmp_path / "a.png", tmp_path / "b.txt"]
+        spec = m.councils.spec("Which?", [*MODELS], files=files, rounds=1)
+        assert "some text" in spec.question
+        run = await (await m.councils.start(spec, m.runs.options(budget_usd=1))).wait()
+        calls = await m.runs.calls(run.id)
+        assert {IMAGE.digest in json.dumps((await m.runs.call(run.id, one.key)).entry.request) for one in calls} == {
+            True
+        }
+        assert server.audit.calls >= 2
+        with pytest.raises(BadConfiguration, match="cannot be shown images"):
+            await m.councils.start(replace(spec, members=(spec.members[0], CouncilMember(name="sim/echo"))))
+    assert stored(tmp_path, "SELECT COUNT(*) FROM media") == [(1,)]

@@ -4,6 +4,7 @@ import os
 import random
 import sqlite3
 import tracemalloc
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -155,6 +156,19 @@ async def test_a_file_that_changed_after_the_survey_is_refused(tmp_path: Path) -
 
 def choice_of(folder: Path) -> SuiteChoice:
     return SuiteChoice(paths=(str(folder / "cases.yaml"),), agents=(MODEL,))
+
+
+async def test_the_report_has_every_picture_once_and_names_documents(tmp_path: Path) -> None:
+    files(tmp_path)
+    cases = [a_seeing_case(f"c{n}", "pictures/a.png", "pictures/c.pdf") for n in range(3)]
+    a_suite(tmp_path, *cases)
+    async with stage(tmp_path) as held:
+        run = await held.run()
+        page = await (await held.muster.suites.whole_report(run)).text("html")
+    assert page.count(b64encode(png(640, 480)).decode()) == 1
+    assert "img-src data:" in page
+    assert b64encode(pdf(2)).decode() not in page
+    assert page.count('"c.pdf"') == 3
 
 
 async def test_the_evidence_of_a_run_has_what_its_cases_show(tmp_path: Path) -> None:

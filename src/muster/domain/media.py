@@ -82,6 +82,11 @@ class MediaFile(Media):
         )
 
 
+def references(media: Iterable[Media]) -> tuple[Media, ...]:
+    """Return images and documents without their bytes."""
+    return tuple(each.reference if isinstance(each, MediaFile) else each for each in media)
+
+
 def with_data(media: Media, data: bytes) -> MediaFile:
     """Return a reference with its bytes."""
     return MediaFile(

@@ -198,6 +198,7 @@ from muster.domain.ids import RunId
 from muster.domain.isolation import Isolation
 from muster.domain.kind import WorkKind
 from muster.domain.media import Media as Media
+from muster.domain.media import MediaFile
 from muster.domain.money import Microdollars as Microdollars
 from muster.domain.observation import AttemptBegan as AttemptBegan
 from muster.domain.observation import AttemptEnded as AttemptEnded
@@ -489,6 +490,9 @@ class Runs:
 
     def newest_named(self, name: str, workload: str, spec: Json) -> Run | None:
         """Return the user's newest run of a name that is not a child; raises Conflict for one that does other work."""
+
+    def media(self, reference: str, digest: str) -> MediaFile:
+        """Return an image or a document that a run shows; raises NotFound for what is not there, or is damaged."""
 
     def newest(self, workloads: Collection[str]) -> Run | None:
         """Return the newest run of some workloads that is not a child."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -66,7 +67,7 @@ class LazyBatcher:
             await self.made.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: one of them is made when it is first used
 class CallServices:
     """What the call paths of all runs of a process share."""
 
@@ -84,14 +85,14 @@ class CallServices:
     sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
     schemas: Schemas
-    media: MediaFiles = field(init=False)
     wire_count: WireCount = field(default_factory=WireCount)
     notes: dict[tuple[str, str], AgentNote] = field(default_factory=dict)  # by event and agent, of all runs here
     observe: Observer | None = None
 
-    def __post_init__(self) -> None:
-        """Share the images and documents of the store."""
-        object.__setattr__(self, "media", MediaFiles(self.store))
+    @cached_property
+    def media(self) -> MediaFiles:
+        """The images and documents of the store, some of them at hand."""
+        return MediaFiles(self.store)
 
 
 FLEX_SECONDS = 120.0  # that a call waits for the tier flex before it is asked in the standard one

@@ -75,7 +75,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
     _note_levels(database, new.id, new.budgets)
     _join_lineage(database, new)
-    name_media(database, codec, new, parameters["spec"])
+    if new.media or new.origin is not None or new.parent is not None:
+        name_media(database, codec, new, parameters["spec"])
     data: JsonObject = {"workload": new.workload, "name": new.name}
     if new.origin is not None:
         data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}
