@@ -64,7 +64,7 @@ def stored(folder: Path, query: str, *values: object) -> Sequence[Any]:
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_question_shows_images_and_documents(tmp_path: Path, model: str, dispatch: str) -> None:
     async with rehearsal(tmp_path) as (m, server):
-        shown = ["What are these?", IMAGE, muster.document(pdf(2), name="b.pdf")]
+        shown: list[str | muster.Media] = ["What are these?", IMAGE, muster.document(pdf(2), name="b.pdf")]
         reply = await m.ask(model, shown, dispatch=dispatch)
         plain = await m.ask(model, "What are these?", dispatch=dispatch)
         assert reply.text == "What are these?"

@@ -104,7 +104,8 @@ def _part(part: str | Media) -> dict[str, object]:
     source = {"type": "base64", "media_type": part.type, "data": marked(part)}
     if part.kind is MediaKind.IMAGE:
         return {"type": "image", "source": source}
-    return {"type": "document", "source": source} | ({"title": part.name} if part.name else {})
+    block: dict[str, object] = {"type": "document", "source": source}
+    return {**block, "title": part.name} if part.name else block
 
 
 def _answered(message: Message) -> str | list[dict[str, Json]]:

@@ -56,12 +56,12 @@ async def _write_data(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None
     async for row in rows:
         out.write(between + embedded(row))
         between = ",\n"
-    out.write(f'\n],"shown":{embedded(rows.told())},"files":{{')
-    between = "\n"
+    out.write(f'\n],"shown":{embedded(rows.told())}')
+    between = ',"files":{\n'
     async for digest, address in _addresses(suite, rows.files):
         out.write(f"{between}{embedded(digest)}:{embedded(address)}")
         between = ",\n"
-    out.write("}}")
+    out.write("}}" if between == ",\n" else "}")
 
 
 async def _addresses(suite: SuiteRun, files: Iterable[ShownFile]) -> AsyncIterator[tuple[str, str]]:

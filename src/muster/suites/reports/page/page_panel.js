@@ -100,13 +100,7 @@ function messageBox(message, quotes) {
   const text = make("div", { class: message.text.length > LONG ? "text long" : "text", tabindex: message.text.length > LONG ? "0" : null });
   text.append(...highlighted(message.text, quotes));
   return make("div", { class: `message ${message.role}` }, make("div", { class: "role", text: message.role === "failure" ? "failed" : message.role }),
-    ...(message.files || []).map(fileBox), message.text ? text : null, ...(message.calls || []).map(callBox));
-}
-
-/** An image that was shown; what is no image, or did not fit into this file, only by its name. */
-function fileBox([digest, label]) {
-  const address = (data.files || {})[digest];
-  return address ? make("img", { class: "shown", src: address, alt: label }) : make("p", { class: "soft small", text: `(${label})` });
+    ...(message.files || []).map(([digest, label]) => (data.files?.[digest] ? make("img", { class: "shown", src: data.files[digest], alt: label }) : make("p", { class: "soft small", text: `(${label})` }))), message.text ? text : null, ...(message.calls || []).map(callBox));
 }
 
 function callBox(call) {
