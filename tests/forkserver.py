@@ -355,12 +355,11 @@ def load() -> None:
     gc.freeze()
 
 
-def _make_commands(group: click.Command) -> None:
+def _make_commands(group: click.Command | None) -> None:
     """Make every command below a group, which reads what it declares."""
-    context = click.Context(group)
-    for name in group.list_commands(context) if isinstance(group, click.Group) else ():
-        command = group.get_command(context, name)
-        if command is not None:
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for command in [group.get_command(context, name) for name in group.list_commands(context)]:
             _make_commands(command)
 
 

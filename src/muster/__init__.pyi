@@ -11,6 +11,8 @@ from muster.app.base.feeds import Resync as Resync
 from muster.app.base.feeds import RunEnd as RunEnd
 from muster.app.base.feeds import RunWatcher as RunWatcher
 from muster.app.base.feeds import TextDelta as TextDelta
+from muster.app.base.media import document as document
+from muster.app.base.media import image as image
 from muster.app.doctor import doctor as doctor
 from muster.app.opening import open as open  # noqa: A004
 from muster.app.parts.spending import Costs as Costs
@@ -48,6 +50,7 @@ from muster.domain.call import Stop as Stop
 from muster.domain.call import Tool as Tool
 from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
+from muster.domain.call import message as message
 from muster.domain.canonical import Json as Json
 from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
@@ -108,6 +111,7 @@ from muster.domain.errors import TryLater as TryLater
 from muster.domain.errors import UnknownModel as UnknownModel
 from muster.domain.errors import Unreachable as Unreachable
 from muster.domain.errors import Untrusted as Untrusted
+from muster.domain.media import Media as Media
 from muster.domain.money import Microdollars as Microdollars
 from muster.domain.observation import AttemptBegan as AttemptBegan
 from muster.domain.observation import AttemptEnded as AttemptEnded

@@ -41,6 +41,7 @@ def test_a_run_is_shown_with_its_calls_and_events(server: Server) -> None:
     assert server.get(f"/api/runs/{run}/calls?after=nothing").status == 404
     assert server.get(f"/api/runs/{run}/call?key=ask").json["reply"]["text"] == "look"
     assert server.get(f"/api/runs/{run}/call?key=other").status == 404
+    assert server.get(f"/api/runs/{run}/media/{'0' * 64}").status == 404
     events = server.get(f"/api/runs/{run}/events?limit=2").json
     assert [event["seq"] for event in events["events"]] == [1, 2]
     rest = server.get(f"/api/runs/{run}/events?after={events['next']}").json

@@ -268,6 +268,7 @@ NO_COMMAND = {
     "pool.tasks.of": "a part of other use cases",
     "runs.attempts": "muster runs show --call",
     "runs.calls": "muster runs show --calls",
+    "runs.media": "of the page; reports and exports have the files",
     "runs.submit_fork": "of forks over HTTP; muster runs fork drives it",
     "suites.pairs": "muster compare lists what changed",
     "suites.results.subjects": "muster report",

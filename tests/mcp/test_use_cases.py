@@ -30,6 +30,7 @@ NO_TOOL = {
     "runs.batches_of": "of the operator",
     "runs.delete": "what was done stays for the operator to read",
     "runs.details": "result does it",
+    "runs.media": "of the page; a file is told by its digest",
     "runs.submit_fork": "keys of the journal are for people who look at a run; resume goes on with it",
     "runs.workers": "the server is one",
     "suites.baselines.list": "compare names runs",

@@ -151,7 +151,7 @@ class Batching:
     agent: BatchAgent
     tariff: Tariff
     encode: Callable[[Request, bool], bytes]  # the body of a member; True: mark the shared prefix for the cache
-    quote: Callable[[Request, int], Quote]  # the most that a member with a body of so many bytes can cost
+    quote: Callable[[Request, int], Quote]  # the most that a member can cost into which at most so many tokens go
     takes: Callable[[Request], bool] = lambda request: True
     instead: "Batching | None" = None  # for requests that it does not take: a batch has one endpoint
 

@@ -13,7 +13,8 @@ from muster.agents.http.sse import EventParser, ServerSentEvent
 from muster.agents.usage import Ceiling, ceiling_of, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings, ask
-from muster.domain.errors import BadConfiguration, WireError, did_you_mean
+from muster.domain.errors import BadConfiguration, InvalidRequest, WireError, did_you_mean
+from muster.domain.media import MediaFile, filled
 from muster.domain.money import NOTHING
 from muster.domain.price import Pricing
 from muster.domain.provider import Provider
@@ -110,10 +111,12 @@ class ModelAgent:
         if pricing.standard is not None and not pricing.reserved:
             raise _no_tier(place, pricing.asked or "", tuple(pricing.tiers))
         body = self._wire.encode(request, stream=False)
-        self._drafts.keep(request, body)
-        ceiling = ceiling_of(request, len(body) + self._more)
+        if not request.has_media:  # it is sent as another value, which has the bytes
+            self._drafts.keep(request, body)
+        ceiling = self._ceiling(request, len(body) + self._more)
         most = pricing.most(ceiling.input, ceiling.output) if pricing.reserved else NOTHING
-        return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + ceiling.output)
+        shown = self._profile.media_tokens(request)
+        return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + shown + ceiling.output)
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once and give the whole reply; with `on_delta`, hand over text as it is written."""
@@ -122,11 +125,11 @@ class ModelAgent:
             return await self._call_streaming(request, timeouts, on_delta)
         body = draft or self._wire.encode(request, stream=False)
         began = self._clock()
-        answer = await self._http.post(self._url, self._headers, body, timeouts)
+        answer = await self._http.post(self._url, self._headers, _sent(body, request), timeouts)
         if not 200 <= answer.status < 300:
             raise self._wire.fault(answer.status, answer.headers, answer.body, body)
         wire = self._priced(began - self._clock())
-        return wire.decode(answer.body, ceiling_of(request, len(body)), Timings(wire=self._clock() - began))
+        return wire.decode(answer.body, self._ceiling(request, len(body)), Timings(wire=self._clock() - began))
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""
@@ -135,11 +138,15 @@ class ModelAgent:
     async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
         body = self._wire.encode(request, stream=True)
         deltas = DeltaCollector(self._clock, on_delta)
-        async with self._http.stream(self._stream_url, self._headers, body, timeouts) as flow:
+        async with self._http.stream(self._stream_url, self._headers, _sent(body, request), timeouts) as flow:
             if not 200 <= flow.status < 300:
                 raise self._wire.fault(flow.status, flow.headers, await flow.body(), body)
             wire = self._priced(timeouts.call)  # it may go on for that long
-            return await self._read(wire, flow, ceiling_of(request, len(body)), deltas)
+            return await self._read(wire, flow, self._ceiling(request, len(body)), deltas)
+
+    def _ceiling(self, request: Request, size: int) -> Ceiling:
+        """Bound what a request uses whose body has so many bytes, besides those of images and documents."""
+        return ceiling_of(request, size + self._profile.media_tokens(request))
 
     def _pricing_for(self, seconds: float) -> Pricing:
         """Return the prices of so many seconds from now on, or until now."""
@@ -168,6 +175,17 @@ class ModelAgent:
             if fold.done:
                 break  # the answer is whole; what a server does after it must not lose it
         return fold.finish(deltas.timings())
+
+
+def _sent(body: bytes, request: Request) -> bytes:
+    """Return a body as it is sent: with the bytes of its images and documents."""
+    if not request.has_media:
+        return body
+    files = {each.digest: each.data for each in request.media if isinstance(each, MediaFile)}
+    missing = next((each for each in request.media if each.digest not in files), None)
+    if missing is not None:
+        raise InvalidRequest(f"the {missing.label} has no bytes to send")
+    return filled(body, files)
 
 
 def _streams(request: Request) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from muster.domain.call import Message, Request
 from muster.domain.canonical import Json, JsonObject
+from muster.domain.media import Media
 from muster.domain.money import MOST_DOLLARS, Microdollars
 from muster.text import typed
 
@@ -53,7 +54,16 @@ def to_json(value: Any) -> bytes:
     try:
         return _encode(value)
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+        return json.dumps(value, separators=(",", ":"), default=_as_text).encode()
+
+
+def _as_text(raw: Any) -> str:
+    return bytes(raw).decode()
+
+
+def marked(media: Media, before: str = "") -> typed.Raw:
+    """Return the text of a body that holds the bytes of an image or a document, which are put in while it is sent."""
+    return typed.Raw(f'"{before}{media.mark}"'.encode())
 
 
 def arguments_of(text: Any) -> Mapping[str, Json]:

@@ -16,6 +16,7 @@ from muster.app.questions.ask import (
     Question,
     answer_of,
     outcome_of_question,
+    parts_of,
     start_question,
     submit_question,
 )
@@ -26,6 +27,7 @@ from muster.domain.call import Message, Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NameTaken, NotFound, Overdraft, RunFailed, StopRun
 from muster.domain.ids import RunId
+from muster.domain.media import Media
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.declared import (
     DeclaredWorkload,
@@ -99,47 +101,70 @@ class Muster(MusterParts):
         return RunHooks(self._backend)
 
     @overload
-    async def ask(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Reply[T]: ...
+    async def ask(
+        self, agent: str, prompt: str | Sequence[str | Media], *, schema: type[T], **options: Unpack[AskOptions]
+    ) -> Reply[T]: ...
 
     @overload
     async def ask(
-        self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]
+        self, agent: str, prompt: str | Sequence[str | Media], *, schema: UnionType, **options: Unpack[AskOptions]
     ) -> Reply[object]: ...
 
     @overload
     async def ask(
-        self, agent: str, prompt: str, *, schema: JsonSchema | None = None, **options: Unpack[AskOptions]
+        self,
+        agent: str,
+        prompt: str | Sequence[str | Media],
+        *,
+        schema: JsonSchema | None = None,
+        **options: Unpack[AskOptions],
     ) -> Reply: ...
 
     async def ask(
-        self, agent: str, prompt: str, *, schema: SchemaLike | None = None, **options: Unpack[AskOptions]
+        self,
+        agent: str,
+        prompt: str | Sequence[str | Media],
+        *,
+        schema: SchemaLike | None = None,
+        **options: Unpack[AskOptions],
     ) -> Reply[Any]:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
 
         With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
         a TypedDict, a msgspec Struct or a Pydantic model, or of one of several types (`Refund | Refusal`). BadOutput
-        holds a reply that does not. `messages` are the turns of the conversation before the prompt.
+        holds a reply that does not. `messages` are the turns of the conversation before the prompt. The prompt may be a
+        list of texts, `muster.image(…)` and `muster.document(…)`.
         """
         question, terms = self._question(agent, prompt, schema, **options)
         return await self._answered(await self.start_question(question, terms), question, schema)
 
     @overload
     def stream(
-        self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]
+        self, agent: str, prompt: str | Sequence[str | Media], *, schema: type[T], **options: Unpack[AskOptions]
     ) -> AsyncIterator[str | Reply[T]]: ...
 
     @overload
     def stream(
-        self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]
+        self, agent: str, prompt: str | Sequence[str | Media], *, schema: UnionType, **options: Unpack[AskOptions]
     ) -> AsyncIterator[str | Reply[object]]: ...
 
     @overload
     def stream(
-        self, agent: str, prompt: str, *, schema: JsonSchema | None = None, **options: Unpack[AskOptions]
+        self,
+        agent: str,
+        prompt: str | Sequence[str | Media],
+        *,
+        schema: JsonSchema | None = None,
+        **options: Unpack[AskOptions],
     ) -> AsyncIterator[str | Reply]: ...
 
     async def stream(
-        self, agent: str, prompt: str, *, schema: SchemaLike | None = None, **options: Unpack[AskOptions]
+        self,
+        agent: str,
+        prompt: str | Sequence[str | Media],
+        *,
+        schema: SchemaLike | None = None,
+        **options: Unpack[AskOptions],
     ) -> AsyncIterator[str | Reply[Any]]:
         """Ask as `ask` does, and yield the text while it is written, and at the end the reply.
 
@@ -161,7 +186,7 @@ class Muster(MusterParts):
     def _question(
         self,
         agent: str,
-        prompt: str,
+        prompt: str | Sequence[str | Media],
         schema: SchemaLike | None,
         *,
         stream: bool = False,
@@ -176,9 +201,11 @@ class Muster(MusterParts):
         dispatch: str | Dispatch = LIVE,
     ) -> tuple[Question, RunOptions]:
         """Return a question, and how it is asked."""
+        text, parts = parts_of(prompt)
         question = Question(
             agent=agent,
-            prompt=prompt,
+            prompt=text,
+            content=parts,
             system=system,
             schema=None if schema is None else json_schema(schema),
             max_tokens=max_tokens,

@@ -171,7 +171,8 @@ def read_text(given: str | None, noun: str, remedy: str) -> str:
 
 def filled(order: Order, kind: WorkKind) -> Order:
     """Return an order with what stands on standard input; what is wrong with that is told with all that is wrong."""
-    piped = [one.name for one in order_fields(type(order)) if one.declared.piped]
+    kind_of_order: Any = type(order)
+    piped = [one.name for one in order_fields(kind_of_order) if one.declared.piped]
     given: dict[str, Any] = {name: read_text(getattr(order, name), name, kind.example) for name in piped}
     return replace(order, **given)
 

@@ -153,7 +153,7 @@ class CouncilOrder(CouncilFields, EffortField, LimitedRunOrder):
     files: Annotated[
         tuple[Path, ...],
         OrderField(
-            help="Add a file to the question; repeatable.",
+            help="Add a file to the question: a text, an image or a PDF; repeatable.",
             form=FieldForm.PATH,
             option=("--file",),
             metavar="FILE",

@@ -20,6 +20,7 @@ from muster.domain.call import says_something
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode, shown_value
+from muster.domain.media import Media, references
 from muster.domain.order import field_flaws
 from muster.judging.verdicts import VerdictForm
 from muster.text import typed
@@ -44,6 +45,7 @@ class CouncilSpec(CouncilFields):
     moderator: CouncilMember | None = None  # only writes the answer; neither proposes nor evaluates
     proposal_schema: JsonObject | None = None  # of proposals whose text is one JSON object; None: any text
     verdict_form: VerdictForm | None = None  # of proposals that are verdicts; their schema asks for a list of `items`
+    media: tuple[Media, ...] = ()  # images and documents that belong to the question
 
     @property
     def rule(self) -> StopRule:
@@ -69,7 +71,7 @@ class CouncilSpec(CouncilFields):
 
 def stored(spec: CouncilSpec) -> Any:
     """Return a spec as it is stored: what is as usual is left out."""
-    found = _lean(spec)
+    found = _lean(replace(spec, media=references(spec.media)))
     found["members"] = [_lean(member) for member in spec.members]
     if spec.moderator is not None:
         found["moderator"] = _lean(spec.moderator)

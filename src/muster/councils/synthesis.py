@@ -12,7 +12,7 @@ from muster.councils.members.turns import Council
 from muster.councils.rules.outcome import CouncilResult, Dissent, Synthesis
 from muster.councils.rules.values import CouncilMember
 from muster.councils.spec import REPAIR, CouncilSpec
-from muster.domain.call import Message, Quality, Reply, Request, Role, says_something
+from muster.domain.call import Quality, Reply, Request, message, says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, BudgetExhausted, StopRun, WireError
 from muster.engine.context import Context
@@ -102,11 +102,11 @@ def request_of_synthesis(council: Council, result: CouncilResult, author: Counci
             parts.append("\n".join([f"# {title}", *listed]))
     task = PERSON_MODERATES if author.person else "Write the answer of the council."
     parts.append(f"# Your task\n{task} There are {len(objections)} objections to keep.")
-    message = Message(role=Role.USER, text="\n\n".join(parts))
+    asked = message(parts[0], *council.media, *parts[1:]) if council.media else message("\n\n".join(parts))
     if author.person:
-        return Request(messages=(message,))
+        return Request(messages=(asked,))
     system = "\n\n".join(filter(None, (INSTRUCTIONS, author.persona.strip())))
-    return Request(messages=(message,), system=system, schema=SYNTHESIS_SCHEMA)
+    return Request(messages=(asked,), system=system, schema=SYNTHESIS_SCHEMA)
 
 
 def _objection(one: Dissent) -> str:

@@ -41,7 +41,9 @@ async def deliberation(ctx: Context, spec: Any) -> Any:
     wanted = read_spec(spec)
     drawn = ctx.random("council").getrandbits(31)
     seed = int(await ctx.step(SEED, lambda: drawn if wanted.seed is None else wanted.seed))
-    council = Council(question=wanted.question, members=wanted.members, rounds=wanted.rounds, seed=seed)
+    council = Council(
+        question=wanted.question, members=wanted.members, rounds=wanted.rounds, seed=seed, media=wanted.media
+    )
     before = await ctx.funds("funds")
     result = await _Deliberation(ctx=ctx, spec=wanted, council=council, funds=before).argue()
     after = await ctx.funds("argued/funds")

@@ -10,6 +10,7 @@ from muster.domain.call import Reply, Request, Stop
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.effort import NO_TRAITS, ModelCapabilities, OutputTraits, require_room, require_settings
 from muster.domain.errors import BadConfiguration
+from muster.domain.media import MediaSupport, require_media
 from muster.domain.money import Microdollars
 from muster.domain.rules import CURRENT, DefaultRules
 from muster.domain.wire import FAMILY, WireChoice
@@ -137,6 +138,7 @@ class Profile:
     traits: OutputTraits = NO_TRAITS  # of a model: how much it writes
     wires: WireChoice | None = None  # of a model behind OpenAI's API: in which form it is asked
     keeps_budget: bool = False  # it is told what a call may cost, and stops there
+    media: MediaSupport | None = None  # the images and documents that it can be shown; None: none
 
     @property
     def label(self) -> str:
@@ -175,7 +177,9 @@ class Profile:
         return LoweredLimit(agent=self.name, asked=asked, limit=limit) if limit < asked else None
 
     def complete(self, request: Request, rules: DefaultRules = CURRENT) -> Request:
-        """Fill what the request leaves open with this agent's defaults; raises for a setting that it does not have."""
+        """Fill what the request leaves open with this agent's defaults; raises for what it does not take."""
+        if request.has_media:
+            require_media(self.name, self.media, request.media)
         settings = request.settings
         if settings:
             self._require_settable(settings)
@@ -207,6 +211,10 @@ class Profile:
             settings=settings,
             volatile=request.volatile,
         )
+
+    def media_tokens(self, request: Request) -> int:
+        """Return the most tokens that the images and documents of a request count."""
+        return self.media.tokens(request.media) if self.media is not None and request.has_media else 0
 
     def require_thinking(self, settings: Mapping[str, Json]) -> None:
         """Raise BadConfiguration for an effort or a kind of thinking that the model does not take."""

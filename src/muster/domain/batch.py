@@ -302,7 +302,7 @@ class Member:
 
     opening: Opening
     place: int
-    size: int  # bytes of its body
+    size: int  # bytes of its body, and tokens of what it shows: no more tokens go in
     max_tokens: int
 
 

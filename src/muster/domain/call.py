@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, dataclass_transform
@@ -13,6 +13,7 @@ from unicodedata import category
 from muster.domain.canonical import DataT_co, Json, JsonObject, canonical, noun_of
 from muster.domain.content import AnswerBlocks
 from muster.domain.errors import BadArgument
+from muster.domain.media import Media, MediaFile, with_data
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 
 T = TypeVar("T")
@@ -68,7 +69,49 @@ class Message:
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()  # of an assistant
     tool_call_id: str | None = None  # of a tool: which call this answers
-    content: AnswerBlocks | None = None  # of an assistant: the answer as its provider gave it, to be passed back
+    # Of an assistant: the answer as its provider gave it, to be passed back. Of a user: texts, images and documents in
+    # their order; `text` is then the texts, joined.
+    content: AnswerBlocks | tuple[str | Media, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in the text of a message that is given as its parts; raise BadArgument where that cannot be."""
+        if self.content is not None and not isinstance(self.content, AnswerBlocks):
+            parts = _parts_of(self.role, self.content)
+            object.__setattr__(self, "content", parts)
+            object.__setattr__(self, "text", "\n\n".join(part for part in parts if isinstance(part, str)))
+
+    @property
+    def blocks(self) -> AnswerBlocks | None:
+        """The answer of an assistant as its provider gave it."""
+        return self.content if isinstance(self.content, AnswerBlocks) else None
+
+    @property
+    def parts(self) -> tuple[str | Media, ...]:
+        """What a user said with images or documents, in order; nothing of all other messages."""
+        return self.content if isinstance(self.content, tuple) else ()
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The images and documents in it."""
+        return tuple(part for part in self.parts if isinstance(part, Media))
+
+
+def _parts_of(role: Role, content: object) -> tuple[str | Media, ...]:
+    parts = tuple(content) if isinstance(content, list | tuple) else ()
+    if role is not Role.USER or not parts or not all(isinstance(part, str | Media) for part in parts):
+        raise BadArgument(
+            "the content of a message must be texts, images and documents of the user",
+            argument="content",
+            suggestions=('write muster.message("What is this?", muster.image("photo.png"))',),
+        )
+    return parts
+
+
+def message(*parts: str | Media) -> Message:
+    """Return what a user says, with images and documents where they belong."""
+    if all(isinstance(part, str) for part in parts):
+        return Message(role=Role.USER, text="\n\n".join(map(str, parts)))
+    return Message(role=Role.USER, content=parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +164,17 @@ class Request:
     @property
     def has_blocks(self) -> bool:
         """Whether an earlier answer in it is given as its provider gave it."""
-        return any(message.content is not None for message in self.messages)
+        return any(message.blocks is not None for message in self.messages)
+
+    @property
+    def has_media(self) -> bool:
+        """Whether it shows images or documents."""
+        return any(type(message.content) is tuple for message in self.messages)
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The images and documents in it, as often as they are shown."""
+        return tuple(media for message in self.messages for media in message.media)
 
     @property
     def prompt(self) -> str:
@@ -139,16 +192,44 @@ def ask(text: str, *, system: str = "") -> Request:
     return Request(messages=(Message(role=Role.USER, text=text),), system=system)
 
 
-def request_of(given: str | Request) -> Request:
+def without_data(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return messages whose images and documents are references."""
+    return tuple(
+        replace(each, content=tuple(part.reference if isinstance(part, MediaFile) else part for part in each.parts))
+        if each.media
+        else each
+        for each in messages
+    )
+
+
+def with_files(request: Request, files: Mapping[str, bytes]) -> Request:
+    """Return a request whose images and documents have their bytes, which are given by digest."""
+    messages = tuple(
+        replace(each, content=tuple(_filled(part, files) for part in each.parts)) if each.media else each
+        for each in request.messages
+    )
+    return replace(request, messages=messages)
+
+
+def _filled(part: str | Media, files: Mapping[str, bytes]) -> str | Media:
+    return with_data(part, files[part.digest]) if isinstance(part, Media) else part
+
+
+def request_of(given: "Asked") -> Request:
     """Return what is asked as a request; raises BadArgument for what is none."""
     if isinstance(given, str):
         return ask(given)
     if isinstance(given, Request):
         return given
+    if isinstance(given, list | tuple) and given and all(isinstance(part, str | Media) for part in given):
+        return Request(messages=(message(*given),))
     raise BadArgument(
-        f"a request must be a text or a muster.Request, not {noun_of(given)}",
+        f"a request must be a text, a list of texts and images, or a muster.Request, not {noun_of(given)}",
         suggestions=("write values into the text: json.dumps(…)",),
     )
+
+
+Asked = str | Sequence[str | Media] | Request  # what may be asked: a text, texts with images, or a request
 
 
 def require_agent(name: object) -> None:
@@ -374,8 +455,10 @@ def message_json(message: Message) -> JsonObject:
         ]
     if message.tool_call_id is not None:
         found["tool_call_id"] = message.tool_call_id
-    if message.content is not None:  # the blocks themselves are kept with the reply that they come from
-        found["content"] = message.content.digest
+    if message.blocks is not None:  # the blocks themselves are kept with the reply that they come from
+        found["content"] = message.blocks.digest
+    elif message.parts:  # and the bytes of images and documents beside the journal
+        found["content"] = [part.told() if isinstance(part, Media) else part for part in message.parts]
     return found
 
 

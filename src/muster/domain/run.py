@@ -9,6 +9,7 @@ from muster.domain.budget import Budgets, UserBudget, levels_above, run_level
 from muster.domain.canonical import Json
 from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, LimitReached, Overdraft
 from muster.domain.ids import RunId
+from muster.domain.media import Media
 from muster.domain.money import NOTHING, Microdollars, usd_format
 from muster.domain.rules import CURRENT_RULES, FIRST_RULES
 
@@ -258,6 +259,7 @@ class NewRun:
     budgets: Budgets | None = None  # none: it begins a lineage of its own
     request: StartRequest | None = None  # none: it was not started by a request to a server
     rules: int = CURRENT_RULES  # the version of its default rules; one that comes from another run has that of it
+    media: tuple[Media, ...] = ()  # images and documents that its spec names, with their bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,11 +22,12 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
-from muster.domain.call import Reply, Request, request_of, require_agent, require_key
+from muster.domain.call import Asked, Reply, Request, request_of, require_agent, require_key
 from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
 from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
+from muster.domain.media import MediaFile
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
 from muster.engine.base.arguments import (
@@ -149,7 +150,7 @@ class Context:
     async def call(
         self,
         agent: str | Command,
-        request: str | Request,
+        request: Asked,
         *,
         key: str,
         schema: type[T],
@@ -160,7 +161,7 @@ class Context:
     async def call(
         self,
         agent: str | Command,
-        request: str | Request,
+        request: Asked,
         *,
         key: str,
         schema: UnionType,
@@ -171,7 +172,7 @@ class Context:
     async def call(
         self,
         agent: str | Command,
-        request: str | Request,
+        request: Asked,
         *,
         key: str,
         schema: JsonSchema | None = None,
@@ -181,7 +182,7 @@ class Context:
     def call(
         self,
         agent: str | Command,
-        request: str | Request,
+        request: Asked,
         *,
         key: str,
         system: str = "",
@@ -247,11 +248,15 @@ class Context:
         self._driven.asked.note(key)
         return self._unawaited.note(f"ctx.call under {key!r}", calling)
 
+    async def keep_media(self, *files: MediaFile) -> None:
+        """Store images and documents with the run, so that its requests and its journal can hold references to them."""
+        await self._store.media.keep(self._run.id, files)
+
     @overload
     async def tools(
         self,
         agent: str,
-        request: str | Request,
+        request: Asked,
         *,
         tools: Sequence[Callable[..., object]],
         key: str,
@@ -263,7 +268,7 @@ class Context:
     async def tools(
         self,
         agent: str,
-        request: str | Request,
+        request: Asked,
         *,
         tools: Sequence[Callable[..., object]],
         key: str,
@@ -275,7 +280,7 @@ class Context:
     async def tools(
         self,
         agent: str,
-        request: str | Request,
+        request: Asked,
         *,
         tools: Sequence[Callable[..., object]],
         key: str,
@@ -287,7 +292,7 @@ class Context:
     async def tools(
         self,
         agent: str,
-        request: str | Request,
+        request: Asked,
         *,
         tools: Sequence[Callable[..., object]],
         key: str,

@@ -17,6 +17,7 @@ Amount = Annotated[float, Meta(ge=0)]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 ThinkingBudget = Annotated[int, Meta(ge=MIN_THINKING)]
 Dollars = Annotated[float, Meta(ge=0, le=MAX_USD)]
+MediaWord = Literal["image", "document"]
 
 
 class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,6 +119,7 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     thinking: Literal["adaptive", "between_tools", "off"] | ThinkingBudget | None = None
     thinking_display: Literal["summarized", "omitted"] | None = None  # none: as the provider decides
     capabilities: CapabilitiesSection | None = None
+    media: tuple[MediaWord, ...] | None = None  # what it can be shown; none: as its name says
 
     @property
     def tiers(self) -> tuple[str, ...]:
@@ -193,6 +195,7 @@ class PythonSection(_Own, frozen=True, kw_only=True):
     kind: Literal["python"]
     function: str  # "module:name"
     price: PriceSection | None = None
+    media: tuple[MediaWord, ...] | None = None  # what it can be shown; none: nothing
 
 
 class ClaudeSection(_Process, frozen=True, kw_only=True):

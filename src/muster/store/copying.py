@@ -10,11 +10,10 @@ from typing import Any, NamedTuple, Protocol
 
 from muster.domain.errors import Conflict, Interrupted, MusterError, StoreFailed
 from muster.store.queries import Parameters, Row
-from muster.store.tables import LARGE, TABLES
+from muster.store.tables import FEW_ROWS, TABLES
 from muster.text import typed
 
 PAGE_ROWS = 200
-LARGE_ROWS = 8  # of a megabyte each
 _KEPT_BACK = ("writer:", "claim")  # traits that say what processes are doing just now
 
 TableRow = tuple[Any, ...]
@@ -156,7 +155,7 @@ def _require_going_on(stopped: Callable[[], bool]) -> None:
 def _pages(database: CopyConnection, table: str) -> Iterator[list[TableRow]]:
     """Yield the rows of a table in the order of its keys, without what says what processes are doing just now."""
     columns, keys = sorted(database.columns(table)), TABLES[table]
-    limit = LARGE_ROWS if table in LARGE else PAGE_ROWS
+    limit = FEW_ROWS.get(table, PAGE_ROWS)
     order, places = ", ".join(keys), [columns.index(key) for key in keys]
     head = f"SELECT {', '.join(columns)} FROM {table}"  # noqa: S608 - names of our own
     tail = f"ORDER BY {order} LIMIT {limit}"

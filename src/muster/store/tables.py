@@ -17,6 +17,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "events": ("run_id", "seq"),
     "figures": ("run_id",),
     "journal": ("position",),
+    "media": ("digest",),
     "outcomes": ("position",),
     "partials": ("run_id", "key"),
     "pools": ("name",),
@@ -24,6 +25,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "requests": ("position",),
     "reviews": ("run_id", "case_id", "subject", "epoch", "reviewer"),
     "run_levels": ("level", "run_id"),
+    "run_media": ("run_id", "digest"),
     "runs": ("id",),
     "shared_context": ("name",),
     "signals": ("address", "channel", "seq"),
@@ -32,4 +34,5 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "traits": ("name",),
     "workers": ("host", "pid", "started"),
 }
-LARGE = frozenset({"batch_bodies", "batch_lines"})  # whose rows are about a megabyte each
+# How many rows are read at a time of tables whose rows are large: about a megabyte each, or up to 32.
+FEW_ROWS: Mapping[str, int] = {"batch_bodies": 8, "batch_lines": 8, "media": 1}

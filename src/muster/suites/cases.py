@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -13,6 +14,7 @@ from typing import Any
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.media import Media
 from muster.engine.context import Context
 from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, open_suite
@@ -36,7 +38,8 @@ from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.values.case import Case, tag_key
 from muster.suites.values.verdict import CaseResult
 from muster.text import typed
-from muster.text.document_tree import Flaw
+from muster.text.document_tree import Flaw, Unreadable
+from muster.text.media_files import media_at
 
 LONGEST_PROMPT = 1_000_000  # bytes
 MOST_WARNINGS = 20
@@ -58,11 +61,34 @@ async def _read(ctx: Context, spec: SuiteSpec) -> Any:
     cases, pages = reading.cases(), 0
     try:
         while page := tuple(islice(cases, PAGE)):
+            await keep_media(ctx, media_of(page), reading.media_paths)
             await aside.do(_keep(ctx, pages, page))
             pages += 1
     finally:
         await aside.done()
     return typed.to_builtins(reading.snapshot(pages))
+
+
+def media_of(cases: Iterable[Case]) -> Iterator[Media]:
+    """Yield the images and documents that cases show, each once."""
+    seen: set[str] = set()
+    for media in (media for case in cases for message in case.messages for media in message.media):
+        if media.digest not in seen:
+            seen.add(media.digest)
+            yield media
+
+
+async def keep_media(ctx: Context, shown: Iterable[Media], paths: Mapping[str, Path]) -> None:
+    """Store the bytes of images and documents, one after the other; raises Conflict for a file that has changed."""
+    for media in shown:
+        path = paths[media.digest]
+        try:
+            found = media_at(path)
+        except Unreadable as error:
+            raise BadFile(str(path), error.message) from None
+        if found.digest != media.digest:
+            raise Conflict(f"{path} was changed after it was read", suggestions=("start the run again",))
+        await ctx.keep_media(found)
 
 
 async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:
@@ -148,6 +174,11 @@ class CaseReader:
         if not any(info.cases for info in self._infos):
             raise NotFound(_nothing(self._spec), suggestions=self._unselected.hints(self._spec))
         self.warnings.take([self._no_case_has(tag) for tag in self._spec.tags if tag_key(tag) not in self._tags])
+
+    @property
+    def media_paths(self) -> Mapping[str, Path]:
+        """Where the images and documents are that cases show, by digest; of those cases that came by."""
+        return ChainMap(*(dict(suite.media) for suite in self._suites))
 
     def _no_case_has(self, tag: str) -> Flaw:
         return Flaw(file=", ".join(self._spec.path), message=f"no case has the tag {tag!r}", code="unused-tag")

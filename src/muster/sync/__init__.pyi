@@ -20,6 +20,8 @@ from muster.app.base.feeds import Resync as Resync
 from muster.app.base.feeds import RunEnd as RunEnd
 from muster.app.base.feeds import RunUpdate
 from muster.app.base.feeds import TextDelta as TextDelta
+from muster.app.base.media import document as document
+from muster.app.base.media import image as image
 from muster.app.base.stores import StoreCopy
 from muster.app.battles.battles import MessagePage
 from muster.app.battles.battles import Standing
@@ -126,6 +128,7 @@ from muster.domain.call import Stop as Stop
 from muster.domain.call import Tool as Tool
 from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
+from muster.domain.call import message as message
 from muster.domain.canonical import DataT_co
 from muster.domain.canonical import Json as Json
 from muster.domain.content import AgentNote
@@ -194,6 +197,8 @@ from muster.domain.ids import BatchId
 from muster.domain.ids import RunId
 from muster.domain.isolation import Isolation
 from muster.domain.kind import WorkKind
+from muster.domain.media import Media as Media
+from muster.domain.media import MediaFile
 from muster.domain.money import Microdollars as Microdollars
 from muster.domain.observation import AttemptBegan as AttemptBegan
 from muster.domain.observation import AttemptEnded as AttemptEnded
@@ -353,23 +358,24 @@ class Muster:
         """Return what tells the operator's hooks what became of runs."""
 
     @overload
-    def ask(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Reply[T]: ...
+    def ask(self, agent: str, prompt: str | Sequence[str | Media], *, schema: type[T], **options: Unpack[AskOptions]) -> Reply[T]: ...
     @overload
-    def ask(self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]) -> Reply[object]: ...
+    def ask(self, agent: str, prompt: str | Sequence[str | Media], *, schema: UnionType, **options: Unpack[AskOptions]) -> Reply[object]: ...
     @overload
-    def ask(self, agent: str, prompt: str, *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Reply:
+    def ask(self, agent: str, prompt: str | Sequence[str | Media], *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Reply:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
 
         With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
         a TypedDict, a msgspec Struct or a Pydantic model, or of one of several types (`Refund | Refusal`). BadOutput
-        holds a reply that does not. `messages` are the turns of the conversation before the prompt."""
+        holds a reply that does not. `messages` are the turns of the conversation before the prompt. The prompt may be a
+        list of texts, `muster.image(…)` and `muster.document(…)`."""
 
     @overload
-    def stream(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Iterator[str | Reply[T]]: ...
+    def stream(self, agent: str, prompt: str | Sequence[str | Media], *, schema: type[T], **options: Unpack[AskOptions]) -> Iterator[str | Reply[T]]: ...
     @overload
-    def stream(self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]) -> Iterator[str | Reply[object]]: ...
+    def stream(self, agent: str, prompt: str | Sequence[str | Media], *, schema: UnionType, **options: Unpack[AskOptions]) -> Iterator[str | Reply[object]]: ...
     @overload
-    def stream(self, agent: str, prompt: str, *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Iterator[str | Reply]:
+    def stream(self, agent: str, prompt: str | Sequence[str | Media], *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Iterator[str | Reply]:
         """Ask as `ask` does, and yield the text while it is written, and at the end the reply.
 
         An attempt that is tried again is told from its beginning; the reply has the whole text. Whoever stops listening
@@ -485,6 +491,9 @@ class Runs:
 
     def newest_named(self, name: str, workload: str, spec: Json) -> Run | None:
         """Return the user's newest run of a name that is not a child; raises Conflict for one that does other work."""
+
+    def media(self, reference: str, digest: str) -> MediaFile:
+        """Return an image or a document that a run shows; raises NotFound for what is not there, or is damaged."""
 
     def newest(self, workloads: Collection[str]) -> Run | None:
         """Return the newest run of some workloads that is not a child."""

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from muster.agents.payload import to_json
+from muster.agents.payload import marked, to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool
 from muster.domain.canonical import Json
 from muster.domain.effort import EFFORT, OFF, SHOWS, THINKS, extra_fields
+from muster.domain.media import Media, MediaKind
 from muster.domain.price import ServiceTier
 
 # How a request asks for a tier of service; others are not offered.
@@ -96,16 +97,31 @@ def _turns(messages: tuple[Message, ...]) -> Iterator[dict[str, Json]]:
                 yield {"role": "user", "content": results}
                 results = []
             if message.role is Role.USER:
-                yield {"role": "user", "content": message.text}
-            elif message.text or message.tool_calls or message.content:  # an empty answer is refused
+                yield {"role": "user", "content": _asked(message)}
+            elif message.text or message.tool_calls or message.blocks:  # an empty answer is refused
                 yield {"role": "assistant", "content": _answered(message)}
     if results:
         yield {"role": "user", "content": results}
 
 
+def _asked(message: Message) -> Any:
+    """Return what a user said: a text, or blocks where something is shown; an empty block of text is refused."""
+    return [_part(part) for part in message.parts if part] if message.parts else message.text
+
+
+def _part(part: str | Media) -> dict[str, object]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    source = {"type": "base64", "media_type": part.type, "data": marked(part)}
+    if part.kind is MediaKind.IMAGE:
+        return {"type": "image", "source": source}
+    block: dict[str, object] = {"type": "document", "source": source}
+    return {**block, "title": part.name} if part.name else block
+
+
 def _answered(message: Message) -> str | list[dict[str, Json]]:
-    if message.content is not None:  # in an unbroken run, unchanged: the model goes on thinking where it was
-        return [dict(block.raw) for block in message.content.blocks]
+    if message.blocks is not None:  # in an unbroken run, unchanged: the model goes on thinking where it was
+        return [dict(block.raw) for block in message.blocks.blocks]
     if not message.tool_calls:
         return message.text
     blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
@@ -138,14 +154,22 @@ def _mark(body: dict[str, Any], control: dict[str, str], shared: int) -> None:
 
 def _mark_part(turn: dict[str, Any], control: dict[str, str], shared: int) -> None:
     """Mark the beginning of a message; the rest is a block only if there is one: an empty block is refused."""
-    text = turn["content"]
-    turn["content"] = [{"type": "text", "text": text[:shared], "cache_control": control}]
-    if text[shared:]:
-        turn["content"].append({"type": "text", "text": text[shared:]})
+    blocks = turn["content"] if isinstance(turn["content"], list) else [{"type": "text", "text": turn["content"]}]
+    first, *rest = blocks
+    text = first.get("text", "")
+    kept = [{"type": "text", "text": text[shared:]}] if text[shared:] else []
+    begun = {**first, "text": text[:shared]} if kept else first
+    turn["content"] = [{**begun, "cache_control": control}, *kept, *rest]
 
 
-def _mark_first(turns: list[dict[str, Json]], control: dict[str, str]) -> None:
+def _mark_first(turns: list[Any], control: dict[str, str]) -> None:
     for turn in turns:
-        if turn["role"] == "user" and turn["content"] and isinstance(turn["content"], str):
-            turn["content"] = [{"type": "text", "text": turn["content"], "cache_control": control}]
+        content = turn["content"]
+        if turn["role"] != "user" or not content:
+            continue
+        if isinstance(content, str):
+            turn["content"] = [{"type": "text", "text": content, "cache_control": control}]
+            return
+        if content[-1]["type"] != "tool_result":
+            content[-1]["cache_control"] = control
             return

@@ -1,13 +1,15 @@
 """Requests as OpenAI's Responses API takes them. Pure; used by live calls and by batches."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from muster.agents.payload import to_json
+from muster.agents.payload import marked, to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.content import AnswerBlocks
 from muster.domain.effort import EFFORT, extra_fields
+from muster.domain.media import Media, MediaKind
 
 ENCRYPTED = "reasoning.encrypted_content"
 
@@ -67,14 +69,23 @@ def _items(messages: tuple[Message, ...]) -> Iterator[JsonObject]:
 
 
 def _content(message: Message) -> Json:
-    """Return what a person or the system says in one message."""
-    return message.text
+    """Return what a person or the system says in one message: a text, or parts where something is shown."""
+    return [_part(part) for part in message.parts if part] if message.parts else message.text
+
+
+def _part(part: str | Media) -> JsonObject:
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    data: Any = marked(part, f"data:{part.type};base64,")
+    if part.kind is MediaKind.IMAGE:  # left open, the server decides how closely it looks, and what that counts
+        return {"type": "input_image", "image_url": data, "detail": "high"}
+    return {"type": "input_file", "filename": part.name or "document.pdf", "file_data": data}
 
 
 def _answered(message: Message) -> Iterator[JsonObject]:
     """Yield an earlier answer: as it came where its reasoning is known, else made of its text and tool calls."""
-    if message.content is not None and _holds_reasoning(message.content):
-        yield from _returned(message.content)
+    if message.blocks is not None and _holds_reasoning(message.blocks):
+        yield from _returned(message.blocks)
         return
     if message.text:
         yield {"role": "assistant", "content": message.text}

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from muster.agents.payload import to_json
+from muster.agents.payload import marked, to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool, ToolCall
-from muster.domain.canonical import JsonObject
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.effort import EFFORT, extra_fields
+from muster.domain.media import Media, MediaKind
 from muster.domain.provider import OPENAI, PROVIDERS, MaxTokens, Provider
 
 __all__ = ["LimitSpelling", "MaxTokens", "encode", "params"]
@@ -117,12 +119,26 @@ def _turn(message: Message) -> JsonObject:
     if message.role is Role.TOOL:
         return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.text}
     if not message.tool_calls:
-        return {"role": message.role.value, "content": message.text}
+        return {"role": message.role.value, "content": _asked(message)}
     return {
         "role": message.role.value,
         "content": message.text or None,
         "tool_calls": [_tool_call(call) for call in message.tool_calls],
     }
+
+
+def _asked(message: Message) -> Json:
+    """Return what is said: a text, or parts where something is shown."""
+    return [_part(part) for part in message.parts if part] if message.parts else message.text
+
+
+def _part(part: str | Media) -> JsonObject:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    data: Any = marked(part, f"data:{part.type};base64,")
+    if part.kind is MediaKind.IMAGE:  # left open, the server decides how closely it looks, and what that counts
+        return {"type": "image_url", "image_url": {"url": data, "detail": "high"}}
+    return {"type": "file", "file": {"filename": part.name or "document.pdf", "file_data": data}}
 
 
 def _tool_call(call: ToolCall) -> JsonObject:

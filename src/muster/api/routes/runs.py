@@ -22,6 +22,7 @@ from muster.app.views.calls import (
     questions_view,
     withheld_call_view,
 )
+from muster.app.views.media import MediaView, media_view
 from muster.app.views.runs import (
     DeletedRunsView,
     DetailsView,
@@ -131,6 +132,12 @@ async def show_call(
     asked = muster.councils.people_to_ask(await muster.runs.find(run_id))
     withheld = asked and found.entry.agent not in asked
     return withheld_call_view(found, asked) if withheld else call_view(found, thinking=thinking)
+
+
+@router.get("/api/runs/{run_id}/media/{digest}", dependencies=READ)
+async def show_media(muster: Opened, run_id: str, digest: str) -> MediaView:
+    """Return an image or a document that a run shows, as base64; requests and messages name it by its digest."""
+    return media_view(await muster.runs.media(run_id, digest))
 
 
 @router.get("/api/runs/{run_id}/report", dependencies=READ, responses=REPORTS)

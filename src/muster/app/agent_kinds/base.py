@@ -5,6 +5,7 @@ from math import inf
 
 from muster.agents.base import OnDelta
 from muster.agents.capabilities import capabilities_of, traits_of
+from muster.agents.media import media_support_of, told_media_support
 from muster.agents.processes import system
 from muster.agents.processes.process import environment_of
 from muster.domain.agent import Pace, Profile, Quote, Timeouts
@@ -12,6 +13,7 @@ from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.effort import EFFORT, EXTRA, NO_TRAITS, SHOWS, THINKS, ModelCapabilities
 from muster.domain.errors import BadConfiguration
+from muster.domain.media import MediaSupport
 from muster.domain.provider import PROVIDERS
 from muster.settings.sections import (
     AgentSection,
@@ -70,6 +72,7 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         capabilities=_capabilities(section),
         traits=traits_of(section.model or "") if isinstance(section, ModelSection) else NO_TRAITS,
         keeps_budget=_keeps_budget(section),
+        media=_media(section),
     )
 
 
@@ -99,6 +102,14 @@ def _capabilities(section: AnsweringSection) -> ModelCapabilities | None:
     if section.capabilities is not None:
         return ModelCapabilities(efforts=section.capabilities.effort, thinking=section.capabilities.thinking)
     return capabilities_of(section.kind, section.model or "")
+
+
+def _media(section: AnsweringSection) -> MediaSupport | None:
+    """Return the images and documents that an agent can be shown: as its section says, else as its model's name."""
+    if isinstance(section, ModelSection) and section.kind in PROVIDERS:
+        own = section.base_url is not None
+        return media_support_of(section.kind, section.model or "", section.media, own_address=own)
+    return told_media_support(section.media or ()) if isinstance(section, ModelSection | PythonSection) else None
 
 
 def _keeps_budget(section: AnsweringSection) -> bool:

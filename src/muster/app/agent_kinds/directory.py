@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from muster.agents.base import Agent, BatchAgent, Batching
 from muster.agents.capabilities import capabilities_of, traits_of
 from muster.agents.human import HumanAgent
+from muster.agents.media import media_support_of
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import MODEL_SETTINGS, UnreadyAgent, profile_of
 from muster.app.agent_kinds.keys import Keys
@@ -116,9 +117,7 @@ class AgentDirectory:
                     f"agent {name!r} cannot be asked in batches: they are handed in without the headers of its section",
                     suggestions=("ask it live: --dispatch live",),
                 )
-            self._batchings[name] = self._batch_agents.batching(
-                entry, self._key(entry), unpriced_ok=self._allow_unpriced
-            )
+            self._batchings[name] = self._make_batching(entry)
         return self._batchings[name]
 
     def flex(self, name: str) -> Agent | None:
@@ -294,6 +293,7 @@ class AgentDirectory:
                 settable=MODEL_SETTINGS[PROVIDERS[provider].api],
                 capabilities=capabilities_of(provider, model),
                 traits=traits_of(model),
+                media=media_support_of(provider, model),
             )
             return self._known(profile, provider, model, None)
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
@@ -402,7 +402,8 @@ class Agents:
             flex.quote(whole)
         if batching is not None:
             batching = batching.of(whole)
-            batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
+            shown = agent.profile.media_tokens(whole)
+            batching.quote(whole, len(batching.encode(whole, dispatch.cache)) + shown)
 
     def list(self) -> Sequence[str]:
         """Return the names of the agents in muster.toml or given to `open`; `provider/model` names need neither."""

@@ -111,4 +111,5 @@ class Quoter:
         if batching is None:
             return (flex or found).quote(whole)
         batching = batching.of(whole)
-        return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))
+        size = len(batching.encode(whole, self._dispatch.cache)) + found.profile.media_tokens(whole)
+        return batching.quote(whole, size)

@@ -7,6 +7,7 @@ from typing import Any
 
 from muster.app.base.backend import Backend
 from muster.app.base.costs import NOTHING, Load, Quoter, Quoting
+from muster.app.base.media import media_file
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions
@@ -32,11 +33,14 @@ from muster.domain.canonical import Json
 from muster.domain.effort import with_effort
 from muster.domain.entry import Signal
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.domain.media import references
 from muster.domain.order import given_by
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
 from muster.text.document_tree import Unreadable
-from muster.text.files import opened, shown
+from muster.text.files import opened
+from muster.text.files import shown as shown_path
+from muster.text.media_files import SUFFIXES
 
 __all__ = [
     "AgentCost",
@@ -106,8 +110,17 @@ class Councils(KindPart):
         base = policy or CouncilSpec(question="", members=())
         members = (*base.members, *added)
         given = {name: value for name, value in chosen.items() if value is not None}
-        whole = "\n\n".join([question, *(_quoted(Path(file)) for file in files)])
-        made = replace(base, question=whole if says_something(question) else "", members=members, **given)
+        named = [Path(file) for file in files]
+        shown = tuple(media_file(path) for path in named if path.suffix.lower() in SUFFIXES)
+        texts = (_quoted(path) for path in named if path.suffix.lower() not in SUFFIXES)
+        whole = "\n\n".join([question, *texts])
+        made = replace(
+            base,
+            question=whole if says_something(question) else "",
+            members=members,
+            media=shown or base.media,
+            **given,
+        )
         return self._completed(made)
 
     def ordered(self, order: CouncilOrder) -> CouncilSpec:
@@ -142,7 +155,9 @@ class Councils(KindPart):
         """Return what a council would ask at most; raises for agents that cannot be asked."""
         self._require_fitting(spec)
         quoter = Quoter(self._directory, dispatch, quoting)
-        council = Council(question=spec.question, members=spec.members, rounds=spec.rounds, seed=0)
+        council = Council(
+            question=spec.question, members=spec.members, rounds=spec.rounds, seed=0, media=references(spec.media)
+        )
         request = request_of(propose_turn(council, spec.members[0], ()))
         loads = []
         for name in spec.agents:
@@ -180,13 +195,14 @@ class Councils(KindPart):
         """
         chosen, spec = options or self._runs.options(), self._completed(spec)
         self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        chosen = replace(chosen, media=spec.media)
         return await self._runs.start(WORKLOAD, stored(spec), chosen, detach=detach, on_delta=on_delta)
 
     async def submit(self, spec: CouncilSpec, options: RunOptions | None = None) -> RunHandle:
         """Store a council for the workers."""
         chosen, spec = options or self._runs.options(), self._completed(spec)
         self.plan(spec, chosen.dispatch, Quoting.FIRST)
-        return await self._runs.submit(WORKLOAD, stored(spec), chosen)
+        return await self._runs.submit(WORKLOAD, stored(spec), replace(chosen, media=spec.media))
 
     async def find(self, reference: str) -> Run:
         """Return a council by its reference; `last` is the newest council."""
@@ -269,10 +285,10 @@ def _quoted(path: Path) -> str:
         with opened(path) as file:
             data = file.read(MOST_FILE + 1)
     except Unreadable as error:
-        raise BadFile(shown(path), error.message) from None
+        raise BadFile(shown_path(path), error.message) from None
     if len(data) > MOST_FILE:
-        raise BadFile(shown(path), f"larger than {MOST_FILE:,} bytes, the maximum for a file of a question")
+        raise BadFile(shown_path(path), f"larger than {MOST_FILE:,} bytes, the maximum for a file of a question")
     try:
         return f"# File {path.name}\n{data.decode('utf-8')}"
     except UnicodeDecodeError:
-        raise BadFile(shown(path), "is not UTF-8 text") from None
+        raise BadFile(shown_path(path), "is not UTF-8 text") from None

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
-from muster.domain.doors import REMOTE, Door
+from muster.domain.doors import LOCAL, REMOTE, Door
 from muster.domain.order import FieldForm, OrderField
 from muster.domain.run_order import EffortField, LimitedRunOrder, SamplingFields
 
@@ -63,6 +64,16 @@ class QuestionOrder(QuestionFields, EffortField, LimitedRunOrder):
 
     without: ClassVar = {"concurrency": frozenset({Door.COMMAND}), "timeout_secs": frozenset({Door.TOOL})}  # one call
 
+    files: Annotated[
+        tuple[Path, ...],
+        OrderField(
+            help="Show the agent an image (PNG, JPEG, GIF, WebP) or a PDF with the prompt; repeatable.",
+            form=FieldForm.PATH,
+            option=("--file",),
+            metavar="FILE",
+            doors=LOCAL,
+        ),
+    ] = ()
     output_schema: Annotated[
         Mapping[str, Json] | None,
         OrderField(

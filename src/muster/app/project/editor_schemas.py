@@ -21,7 +21,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PRIVATE = "^(x-|x_|\\$)"
 _WRITTEN = ["string", "number", "boolean"]  # what an editor makes of a text without quotes
 _SINGLE = "one_or_more"  # how the validators end that take one item where a list is expected
-_ALSO_TEXT = "_dataset"
+_ALSO_TEXT = frozenset({"_dataset", "_parts"})
 _LEFT_OUT = frozenset({"default", "allow_inf_nan"})
 # Bounds after a validator come out under the names that pydantic has for them.
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
@@ -123,7 +123,7 @@ def _allowing(given: dict[str, Any], validators: set[str], *, optional: bool) ->
     also: list[dict[str, Json]] = []
     if any(name.endswith(_SINGLE) for name in validators):
         also.append(given["items"])
-    if _ALSO_TEXT in validators:
+    if validators & _ALSO_TEXT:
         also.append({"type": "string"})
     if optional:
         also.append({"type": "null"})

@@ -1,11 +1,12 @@
 """One question to one agent, durably: checked before anything is stored. The workload `ask`, and `Muster.ask`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from muster.app.agent_kinds.directory import Agents
+from muster.app.base.media import media_file
 from muster.app.base.schemas import JsonSchemas
 from muster.app.kinds.question import QUESTION
 from muster.app.kinds.question_order import QuestionFields, QuestionOrder
@@ -14,12 +15,13 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.runs import Runs
-from muster.domain.call import Message, Quality, Reply, Request, Role
+from muster.domain.call import Message, Quality, Reply, Request, Role, message, without_data
 from muster.domain.canonical import Json
 from muster.domain.effort import with_effort
 from muster.domain.errors import BadArgument, BadConfiguration, NotFound
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.ids import RunId
+from muster.domain.media import Media
 from muster.domain.order import field_flaws, given_by
 from muster.domain.run import Mode, Run
 from muster.engine.context import Context
@@ -36,12 +38,16 @@ KEY = "ask"  # of the one call in the journal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(QuestionFields):
-    """What is asked of whom, after the `messages` of a conversation; `stream` asks for text while it is written."""
+    """What is asked of whom, after the `messages` of a conversation; `stream` asks for text while it is written.
+
+    With images or documents the `content` has them where they belong, and the `prompt` is the text of it.
+    """
 
     prompt: str = field()
     schema: Any = None
     stream: bool = False
     messages: tuple[Message, ...] = ()
+    content: tuple[str | Media, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what nobody can be asked."""
@@ -63,8 +69,9 @@ class Question(QuestionFields):
 
     def request(self) -> Request:
         """Return the request to the agent."""
+        asked = Message(role=Role.USER, text=self.prompt, content=self.content or None)
         return Request(
-            messages=(*self.messages, Message(role=Role.USER, text=self.prompt)),
+            messages=(*self.messages, asked),
             system=self.system,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
@@ -76,7 +83,11 @@ class Question(QuestionFields):
         """Return the spec of its run."""
         names = ("agent", "prompt", "system", "max_tokens", "temperature", "seed", "stream")
         spec = {name: getattr(self, name) for name in names}
-        said = {"messages": typed.to_builtins(self.messages)} if self.messages else {}
+        said: dict[str, Json] = {}
+        if self.messages:
+            said["messages"] = typed.to_builtins(without_data(self.messages))
+        if self.content:
+            said["content"] = typed.to_builtins(without_data(self.request().messages)[-1].parts)
         return spec | said if self.schema is None else spec | said | {"schema": self.schema}
 
 
@@ -84,7 +95,17 @@ def question_of(order: QuestionOrder, *, stream: bool = False) -> Question:
     """Return the question that was ordered."""
     agent = with_effort(order.agent, order.model_effort)
     given = given_by(QuestionFields, order) | {"agent": agent}
-    return Question(**given, schema=order.output_schema, stream=stream)
+    question = Question(**given, schema=order.output_schema, stream=stream)
+    shown = tuple(media_file(path) for path in order.files)
+    return replace(question, content=(*shown, question.prompt)) if shown else question
+
+
+def parts_of(prompt: str | Sequence[str | Media]) -> tuple[str, tuple[str | Media, ...]]:
+    """Return the text of a prompt, and its parts where it has images and documents in it."""
+    if isinstance(prompt, str) or not isinstance(prompt, list | tuple):
+        return prompt, ()  # type: ignore[return-value]  # of another type it is refused by the question
+    said = message(*prompt)
+    return said.text, said.parts
 
 
 def read_question(spec: Any) -> Question:
@@ -126,6 +147,7 @@ async def start_question(
     if question.schema is not None:
         await JsonSchemas().require(question.schema)
     _require_agent(agents, question, options)
+    options = replace(options, media=question.request().media)
     return await runs.start_checked(WORKLOAD, question.spec(), options, detach=detach, on_delta=on_delta)
 
 
@@ -136,7 +158,7 @@ async def submit_question(agents: Agents, runs: Runs, question: Question, option
         if wrong:
             raise BadArgument(wrong, argument="schema")
     _require_agent(agents, question, options)
-    return await runs.submit(WORKLOAD, question.spec(), options)
+    return await runs.submit(WORKLOAD, question.spec(), replace(options, media=question.request().media))
 
 
 def _require_agent(agents: Agents, question: Question, options: RunOptions) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import IO, Any
 from muster.domain.batch import OVER, Batch, BatchMember
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
-from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, StoreFailed
 from muster.domain.ids import RunId
+from muster.domain.media import MediaFile, digest_of
 from muster.domain.rules import FIRST_RULES
 from muster.domain.run import DRIVEN, Run, RunState
 from muster.reporting.files import require_folder
@@ -21,6 +23,7 @@ from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
 from muster.text import typed
 from muster.text.json_documents import json_fault
+from muster.text.media import TYPES
 
 FORMAT = 1
 PAGE = 500
@@ -72,6 +75,8 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         yield _line({"run": _run_json(current)})
         async for entry in store.archive.entries(current.id):
             yield _line({"entry": _entry_json(entry)})
+        for digest, type_ in await store.media.named(current.id):
+            yield _line({"media": _media_json(digest, type_, await store.media.read(digest))})
         async for batch, members in _batches(store, current):
             told = [member[:-1] for member in members]  # without the position, which is this store's own affair
             yield _line({"batch": _batch_json(batch), "members": typed.to_builtins(told)})
@@ -80,6 +85,24 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         if current.origin is not None and current.state is not RunState.COMPLETED:
             source = await store.runs.get(current.origin.run)
             waiting += [source] if source is not None else []
+
+
+def _media_json(digest: str, type_: str, data: bytes | None) -> dict[str, Json]:
+    """Return an image or a document with its bytes; one that is damaged is not written as if it were whole."""
+    if data is None or digest_of(data) != digest:
+        raise StoreFailed(f"the file {digest[:12]} is damaged in the store, so its run cannot be exported")
+    return {"digest": digest, "type": type_, "data": b64encode(data).decode()}
+
+
+def _media_of(told: Json) -> MediaFile:
+    """Return an image or a document of a file; raises ValueError for bytes that are not what they are said to be."""
+    if not isinstance(told, dict):
+        raise ValueError("media must be an object")
+    data = b64decode(str(told["data"]), validate=True)
+    kind = TYPES.get(str(told["type"]))
+    if kind is None or digest_of(data) != told["digest"]:
+        raise ValueError(f"the media {told['digest']} is damaged")
+    return MediaFile(kind=kind, type=str(told["type"]), digest=digest_of(data), size=len(data), data=data)
 
 
 def _run_json(run: Run) -> dict[str, Json]:
@@ -158,6 +181,9 @@ class _Import:
                 await self._write_entries()
         elif "batch" in record:
             self._parked.append(_parked_of(record))
+        elif "media" in record:  # before the run, as its entries are: one at a time is in memory
+            if self._run is not None:
+                await self._store.media.keep(self._run.id, [_media_of(record["media"])])
         else:
             await self._write_run()
             if "run" in record and "muster" not in record:
@@ -213,9 +239,11 @@ def _try_convert(path: Path, number: int, record: Mapping[str, Json], runs: list
             typed.convert(record["entry"], Entry)
         elif "batch" in record:
             _parked_of(record)
+        elif "media" in record:
+            _media_of(record["media"])
         elif "muster" not in record:
             runs.append(typed.convert(record["run"], Run).id)
-    except (KeyError, typed.ValidationError) as error:
+    except (KeyError, TypeError, ValueError, typed.ValidationError) as error:
         raise BadFile(str(path), f"contains a line that is neither a run nor an entry: {error}", line=number) from error
 
 

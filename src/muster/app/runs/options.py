@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from types import UnionType
@@ -15,6 +15,7 @@ from muster.domain.canonical import plain_json
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
 from muster.domain.ids import RunId
+from muster.domain.media import Media
 from muster.domain.money import Microdollars
 from muster.domain.order import DeclaredField, order_fields, value_flaws
 from muster.domain.rules import CURRENT_RULES
@@ -27,7 +28,10 @@ MOST_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Name, tags, budget, time limit, concurrency, and whether agents are asked live or in batches."""
+    """Name, tags, budget, time limit, concurrency, and whether agents are asked live or in batches.
+
+    The `media` are the images and documents that its spec names, with their bytes.
+    """
 
     name: str | None = None
     is_only: bool = False  # its user has no other run of that name
@@ -36,6 +40,7 @@ class RunOptions:
     timeout: float | None = None
     concurrency: int = DEFAULT_CONCURRENCY
     dispatch: Dispatch = LIVE
+    media: tuple[Media, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what no run can be started with."""
@@ -56,14 +61,14 @@ class RunOptions:
         """Yield what is beyond the bounds that every door has."""
         for argument, given in (("name", self.name), ("tags", self.tags), ("timeout", self.timeout)):
             if given:
-                field = _declared()[argument]
-                yield from value_flaws(given, field.kind, field.declared, argument)
+                known = _declared()[argument]
+                yield from value_flaws(given, known.kind, known.declared, argument)
 
 
 @cache
 def _declared() -> Mapping[str, DeclaredField]:
     """Return what is declared of the fields of a run, by the arguments of Python."""
-    known = {field.name: field for field in order_fields(LimitedRunOrder)}
+    known = {one.name: one for one in order_fields(LimitedRunOrder)}
     return {"name": known["name"], "tags": known["run_tags"], "timeout": known["timeout_secs"]}
 
 
@@ -187,6 +192,7 @@ def new_run(
         dispatch=options.dispatch,
         origin=origin,
         rules=rules,
+        media=options.media,
     )
 
 

@@ -35,8 +35,10 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.kind import WorkKind, require_kind
+from muster.domain.media import MediaFile, digest_of
 from muster.domain.run import Run, RunState
 from muster.store.base import RunPage
+from muster.text.media import TYPES
 
 PAGE = 1000  # runs that are looked through at a time
 
@@ -84,6 +86,15 @@ class RunReader:
                 suggestions=("use another name for other work", "start it without resume=True"),
             )
         return run
+
+    async def media(self, reference: str, digest: str) -> MediaFile:
+        """Return an image or a document that a run shows; raises NotFound for what is not there, or is damaged."""
+        run = await self.find(reference)
+        type_ = dict(await self._store.media.named(run.id)).get(digest)
+        data = None if type_ is None else await self._store.media.read(digest)
+        if type_ is None or data is None or digest_of(data) != digest:
+            raise NotFound(f"run {run.id} shows no file {digest[:64]!r}")
+        return MediaFile(kind=TYPES[type_], type=type_, digest=digest, size=len(data), data=data)
 
     async def newest(self, workloads: Collection[str]) -> Run | None:
         """Return the newest run of some workloads that is not a child."""

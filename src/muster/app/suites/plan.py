@@ -13,6 +13,7 @@ from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, ask
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.media import require_media
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.suites.cases import CaseReader, Unit, Units
@@ -127,6 +128,7 @@ class SuitePlanner:
         self._tools += bool(unit.case.tools)
         if self._spec.answers is None:
             agent = unit.subject.agent
+            self._require_media(unit)
             calls = 1 + len(unit.case.follow_ups)
             before = self._agents.setdefault(agent, NOTHING)
             if self._quoter.wants(agent):
@@ -134,6 +136,18 @@ class SuitePlanner:
                 self._agents[agent] = before.plus(load)
             else:
                 self._unquoted[agent] += calls
+
+    def _require_media(self, unit: Unit) -> None:
+        """Raise BadConfiguration for a case with images or documents that its agent cannot be shown."""
+        shown = tuple(media for message in unit.case.messages for media in message.media)
+        if not shown or self._quoting is Quoting.NONE:
+            return
+        profile = self._directory.find(unit.subject.agent).profile
+        try:
+            require_media(profile.name, profile.media, shown)
+        except MusterError as error:
+            place = f"case {unit.case.id} ({unit.case.file}:{unit.case.line})"
+            raise type(error)(f"{place}: {error.message}", suggestions=error.suggestions) from None
 
     def _visit_judge(self, unit: Unit) -> None:
         if self._spec.judge is None:

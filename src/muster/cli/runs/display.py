@@ -306,8 +306,15 @@ def _asked(request: Any) -> str:
     if not isinstance(request, Mapping):
         return ""
     parts = [f"[system] {request['system']}"] if request.get("system") else []
-    parts += [f"[{message['role']}] {message['text']}" for message in request.get("messages", ())]
+    for message in request.get("messages", ()):
+        parts += [f"[{message['role']}] {message['text']}", *_shown(message.get("content"))]
     return "\n".join(parts)
+
+
+def _shown(content: Json) -> list[str]:
+    """Return a line for each image and document of a message."""
+    parts = content if isinstance(content, list) else []
+    return [f"(shows {one['kind']} {one.get('name') or one['digest']})" for one in parts if isinstance(one, dict)]
 
 
 def _attempt_line(attempt: Any, told: Json) -> str:

@@ -14,8 +14,9 @@ from muster.councils.members.turns import CouncilTurn, ShownCandidate
 from muster.councils.order import ScoreScale
 from muster.councils.rules.values import CouncilMember, CouncilPhase
 from muster.domain.agent import PHASE_SECONDS
-from muster.domain.call import Message, Request, Role
+from muster.domain.call import Message, Request, Role, message
 from muster.domain.canonical import Json
+from muster.domain.media import Media
 from muster.judging.base import fence_for
 
 INSTRUCTIONS = """\
@@ -53,7 +54,7 @@ def request_of(turn: CouncilTurn, *, seconds_left: float | None = None, session:
     is_proposal = turn.phase is CouncilPhase.PROPOSE
     volatile: dict[str, Json] = {} if seconds_left is None else {PHASE_SECONDS: seconds_left}
     return Request(
-        messages=(Message(role=Role.USER, text=question + _rest(turn)),),
+        messages=(_asked(turn.council.media, question, _rest(turn)),),
         system="" if turn.member.person else system_of(turn.member),
         shared=len(question),
         usual_tokens=None if is_proposal else _TOKENS + _TOKENS_FOR_CANDIDATE * len(turn.candidates),
@@ -61,6 +62,11 @@ def request_of(turn: CouncilTurn, *, seconds_left: float | None = None, session:
         context=context_of(turn),
         volatile=volatile | ({"session_id": session} if session else {}),
     )
+
+
+def _asked(media: tuple[Media, ...], question: str, rest: str) -> Message:
+    """Return the message of a turn: the question with what belongs to it, and the rest."""
+    return message(question, *media, rest) if media else Message(role=Role.USER, text=question + rest)
 
 
 def repair_of(request: Request, reply: str, flaw: str) -> Request:

@@ -9,6 +9,7 @@ from muster.councils.rules.anonymity import CandidateLabels, labels_for, without
 from muster.councils.rules.outcome import AssessedClaim, CouncilRound, claims_in
 from muster.councils.rules.scoring import RoundScore
 from muster.councils.rules.values import BENCHED, CouncilMember, CouncilPhase, Proposal
+from muster.domain.media import Media
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class Council:
     rounds: int  # at most
     seed: int | str
     hidden: tuple[str, ...] = ()  # agents besides the members whose names nobody reads
+    media: tuple[Media, ...] = ()  # that belong to the question
 
     @property
     def names(self) -> tuple[str, ...]:

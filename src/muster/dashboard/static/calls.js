@@ -41,7 +41,7 @@ export function CallPanel({ run, callKey, onClose }) {
     <${Waiting} data=${data} error=${error} what="the call" />
     ${data && html`<${CallFacts} call=${data} />
       ${!data.withheld_for && data.reply?.thinking_tokens > 0 && html`<${Thinking} run=${run} callKey=${callKey} />`}
-      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when the council has ended: ${data.withheld_for.join(" and ")} must not read here who wrote what.</p>` : html`<${Conversation} call=${data}><h3>Conversation</h3><//>`}
+      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when the council has ended: ${data.withheld_for.join(" and ")} must not read here who wrote what.</p>` : html`<${Conversation} call=${data} run=${run}><h3>Conversation</h3><//>`}
       <${Attempts} call=${data} />`}
   <//>`;
 }
@@ -75,17 +75,35 @@ function CallFacts({ call }) {
 const textOf = (request) => (typeof request === "string" ? request : request?.prompt ?? null);
 
 /** What was asked, with all that was said before. */
-export function Asked({ call: { request } }) {
+export function Asked({ call: { request }, run }) {
   const asked = request?.messages ?? (textOf(request) === null ? [] : [{ role: "user", text: textOf(request) }]);
   return html`${request?.system && html`<${Message} role="system" text=${request.system} />`}
-    ${asked.map((one, place) => html`<${Message} key=${place} role=${one.role} text=${one.text ?? ""} tools=${one.tool_calls} />`)}`;
+    ${asked.map((one, place) => html`<${Message} key=${place} role=${one.role} text=${one.text ?? ""} tools=${one.tool_calls}>
+      ${shownIn(one).map((file) => html`<${Shown} key=${file.digest} run=${run} file=${file} />`)}<//>`)}`;
+}
+
+const shownIn = (message) => (Array.isArray(message.content) ? message.content.filter((part) => part?.digest) : []);
+const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/** An image that was shown, once somebody wants to see it; a document by its name. */
+function Shown({ run, file }) {
+  const [open, show] = useState(false);
+  const label = file.name || `${file.kind} ${file.digest.slice(0, 12)}`;
+  if (!run || !PICTURES.includes(file.type)) return html`<p class="soft small">(${label})</p>`;
+  return open ? html`<${Picture} run=${run} file=${file} label=${label} />` : html`<button type="button" class="plain small" onClick=${() => show(true)}>Show ${label}</button>`;
+}
+
+function Picture({ run, file, label }) {
+  const { data, error } = useGet(`/api/runs/${run}/media/${file.digest}`);
+  if (error) return html`<p class="soft small">${error.message}</p>`;
+  return data ? html`<img class="shown" src=${`data:${file.type};base64,${data.data}`} alt=${label} />` : html`<p class="soft small">Loading ${label} …</p>`;
 }
 
 /** What was asked and what was answered. */
-export function Conversation({ call, children }) {
+export function Conversation({ call, run, children }) {
   const { reply } = call;
   return html`${children}<div class="talk">
-    <${Asked} call=${call} />
+    <${Asked} call=${call} run=${run} />
     ${reply && html`<${Message} role="assistant" text=${reply.text} tools=${reply.tool_calls} />`}
     ${call.error && html`<div class="message failure"><span class="role">error</span><p>${call.error.message ?? JSON.stringify(call.error)}</p></div>`}
     ${!reply && !call.error && html`<p class="soft" role="status">No answer yet.</p>`}

@@ -92,5 +92,5 @@ function Review({ run, row, epoch, review, onReview }) {
 function Talk({ run, keys }) {
   const last = keys.at(-1);
   const { data } = useGet(last ? `/api/runs/${run}/call?key=${encodeURIComponent(last)}` : null);
-  return data && html`<${Conversation} call=${data}><h3>Conversation</h3><//>`;
+  return data && html`<${Conversation} call=${data} run=${run}><h3>Conversation</h3><//>`;
 }

@@ -11,7 +11,7 @@ export function AnswerTab({ run, children }) {
   const { data, error, reload } = useGet(`/api/runs/${run.id}/call?key=ask`);
   useChange([run.state, run.calls.done], reload);
   return html`${children}<section class="card padded" aria-label="Answer">
-    ${data ? html`<${Conversation} call=${data} />` : error?.status === 404 ? html`<p class="soft" role="status">${LIVE.has(run.state) ? "It has not been asked yet." : "It was not asked."}</p>`
+    ${data ? html`<${Conversation} call=${data} run=${run.id} />` : error?.status === 404 ? html`<p class="soft" role="status">${LIVE.has(run.state) ? "It has not been asked yet." : "It was not asked."}</p>`
       : error ? html`<${Failure} error=${error} />` : html`<${Loading} what="the answer" />`}
   </section>`;
 }

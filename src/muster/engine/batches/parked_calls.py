@@ -33,10 +33,12 @@ class Parked:
     since: float
     future: "asyncio.Future[Outcome]"
     most: Microdollars = NOTHING
+    media_tokens: int = 0  # of what the request shows, at most
 
     def member(self, place: int, body: bytes, at: float) -> Member:
         """Make the member that goes into a plan."""
-        self.most = self.batching.quote(self.request, len(body)).most
+        size = len(body) + self.media_tokens
+        self.most = self.batching.quote(self.request, size).most
         opening = Opening(
             attempt=self.attempt,
             digest=self.digest,
@@ -48,7 +50,7 @@ class Parked:
             first=self.first,
             reopens=self.reopens,
         )
-        return Member(opening=opening, place=place, size=len(body), max_tokens=self.request.max_tokens or 0)
+        return Member(opening=opening, place=place, size=size, max_tokens=self.request.max_tokens or 0)
 
 
 class Waiters:

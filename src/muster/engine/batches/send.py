@@ -28,6 +28,8 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import BatchId
+from muster.domain.media import filled_size
+from muster.engine.base.media import MediaFiles
 from muster.engine.batches.base import BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.parked_calls import Parked
@@ -50,6 +52,7 @@ class Sender:
         self._random, self._kill, self._patience = services.random, services.kill, services.patience
         self._timeouts = services.create_timeouts
         self._claims, self._dismisser, self._resolver = claims, dismisser, resolver
+        self._media = MediaFiles(services.store)
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Send the batch; refusals that pass are waited out."""
@@ -172,7 +175,7 @@ class Sender:
             await self._claims.change(claimed, "batch.uploaded", file=file, note=f"its requests are uploaded as {file}")
 
         def pieces() -> AsyncIterator[bytes]:
-            return self._store.batches.bodies(claimed.id)
+            return self._media.fill(self._store.batches.bodies(claimed.id))
 
         return BatchUpload(
             id=claimed.id,
@@ -235,11 +238,12 @@ async def compose(composition: Composition, queue: deque[Parked], at: float, boo
         except Exception as error:  # one that cannot be written must not take its neighbours along
             composition.refused.append((queue.popleft(), CallFailed(f"the request cannot be written: {error!r}")))
             continue
-        grown = size + len(line) + (len(batch_format.separator) if place else 0)
+        sent = filled_size(line, queue[0].request.media) if queue[0].request.has_media else len(line)
+        grown = size + sent + (len(batch_format.separator) if place else 0)
         if grown > composition.most.bytes:
             if place:
                 break
-            composition.refused.append((queue.popleft(), _too_large(len(line), composition.most.bytes)))
+            composition.refused.append((queue.popleft(), _too_large(sent, composition.most.bytes)))
             continue
         size = grown
         piece += (batch_format.separator if place else b"") + line

@@ -20,7 +20,9 @@ def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBloc
     """
     reason = next(_reasons(request, profile), "")
     if reason:
-        bare = tuple(replace(message, content=None) for message in request.messages)
+        bare = tuple(
+            message if message.blocks is None else replace(message, content=None) for message in request.messages
+        )
         return replace(request, messages=bare), UnsentBlocks(agent=profile.name, reason=reason)
     form = _other_form(request, profile)
     if form:  # they stay part of what is asked, which is the same in every form of an API, and are not written there
@@ -37,7 +39,7 @@ def with_place(reply: Reply, request: Request) -> Reply:
 
 def _reasons(request: Request, profile: Profile) -> Iterator[str]:
     for place, message in enumerate(request.messages):
-        content = message.content
+        content = message.blocks
         if content is None:
             continue
         if not (profile.knows_blocks(content.provider) and _same_model(content, profile)):
@@ -49,7 +51,7 @@ def _reasons(request: Request, profile: Profile) -> Iterator[str]:
 def _other_form(request: Request, profile: Profile) -> str:
     """Return the form of the API that blocks in a request come from, if it goes through another; empty: it does not."""
     provider = profile.blocks_from(request)
-    origins = (message.content.provider for message in request.messages if message.content is not None)
+    origins = (message.blocks.provider for message in request.messages if message.blocks is not None)
     return next((origin.partition("/")[2] for origin in origins if origin != provider), "")
 
 

@@ -266,10 +266,12 @@ class Exchange:
             admission.leave(outcome)
 
     async def _ask(self, asking: CallState, timeouts: Timeouts, listener: Partial | None) -> Reply:
-        agent, inbox = asking.agent, asking.inbox
+        agent, inbox, request = asking.agent, asking.inbox, asking.request
+        if request.has_media:
+            request = await self._with.media.attach(request)
         if inbox is None:
-            return await agent.call(asking.request, timeouts, listener)
-        request = await inbox.open(asking.request)
+            return await agent.call(request, timeouts, listener)
+        request = await inbox.open(request)
         try:
             if isinstance(agent, InteractiveAgent) and agent.takes_messages:
                 return await agent.converse(request, timeouts, inbox, listener)

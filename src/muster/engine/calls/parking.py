@@ -82,7 +82,12 @@ class BatchPath:
             attempt = self._attempt(asking, asking.attempts)
             waiting = self._batcher.rejoin(attempt, *held)
             return self._observed(attempt, waiting) if asking.known else _then_look(waiting)
-        return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
+        if asking.turn >= self._dispatch.batches:
+            return None
+        require_unicode(asking)
+        if asking.request.has_media:
+            asking.request = await self._with.media.keep(self._run, asking.request)
+        return self._park(asking, batching)
 
     async def _settled_meanwhile(self, asking: CallState, entry: Entry | None) -> bool:
         """Return whether the call was in a batch at the first look and settled at the second: send nothing twice."""
@@ -108,7 +113,6 @@ class BatchPath:
         return await self._inheritance.parked(asking.key, asking.identity.digest)
 
     def _park(self, asking: CallState, batching: Batching) -> Awaitable[Outcome]:
-        require_unicode(asking)
         if self._levels.call_cap is not None:
             self._levels.require_call(_most(asking, batching))
         attempt = self._attempt(asking, asking.attempts + 1)
@@ -126,6 +130,7 @@ class BatchPath:
                 levels=partial(asking.levels, self._levels),
                 since=self._with.clock.monotonic(),
                 future=asyncio.get_running_loop().create_future(),
+                media_tokens=asking.agent.profile.media_tokens(asking.request),
             )
         )
         return self._observed(attempt, waiting)
@@ -181,4 +186,5 @@ async def _then_look(waiting: Awaitable[Outcome]) -> Outcome:
 
 def _most(asking: CallState, batching: Batching) -> Microdollars:
     """Return the most that a call can cost in a batch."""
-    return batching.quote(asking.request, len(batching.encode(asking.request, True))).most
+    size = len(batching.encode(asking.request, True)) + asking.agent.profile.media_tokens(asking.request)
+    return batching.quote(asking.request, size).most

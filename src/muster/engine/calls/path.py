@@ -284,6 +284,8 @@ class CallPath:
 
     async def _ask(self, asking: CallState) -> Reply:
         require_unicode(asking)
+        if asking.request.has_media:
+            asking.request = await self._with.media.keep(self._run, asking.request)
         while True:
             asking.turn += 1
             asking.attempts += 1

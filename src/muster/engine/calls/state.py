@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -21,6 +22,7 @@ from muster.domain.run import Driver
 from muster.engine.base.clock import Activity, Clock
 from muster.engine.base.driven_run import Levels, require_same
 from muster.engine.base.killpoints import KillPoints
+from muster.engine.base.media import MediaFiles
 from muster.engine.base.signals import CallInbox
 from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.admission import BudgetQueue
@@ -65,7 +67,7 @@ class LazyBatcher:
             await self.made.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: one of them is made when it is first used
 class CallServices:
     """What the call paths of all runs of a process share."""
 
@@ -86,6 +88,11 @@ class CallServices:
     wire_count: WireCount = field(default_factory=WireCount)
     notes: dict[tuple[str, str], AgentNote] = field(default_factory=dict)  # by event and agent, of all runs here
     observe: Observer | None = None
+
+    @cached_property
+    def media(self) -> MediaFiles:
+        """The images and documents of the store, some of them at hand."""
+        return MediaFiles(self.store)
 
 
 FLEX_SECONDS = 120.0  # that a call waits for the tier flex before it is asked in the standard one

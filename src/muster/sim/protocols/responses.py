@@ -50,6 +50,7 @@ class Responses:
     """Speaks the Responses protocol."""
 
     request_id_header = "x-request-id"
+    wants_key = True
 
     def read(self, body: dict[str, Json]) -> Ask:
         """Understand a request to `/v1/responses`."""

@@ -28,6 +28,7 @@ from muster.store.base.journal import (
     RunArchive,
     RunOffers,
 )
+from muster.store.base.media import MediaTable
 from muster.store.base.pool import (
     POOL_LEVEL,
     PoolRecord,
@@ -98,6 +99,7 @@ __all__ = [
     "Leases",
     "LevelTotal",
     "Maintenance",
+    "MediaTable",
     "OfferWatch",
     "PoolRecord",
     "PoolTable",
@@ -187,6 +189,10 @@ class Store(Protocol):
     @property
     def pool(self) -> PoolTable:
         """The slots, and their tasks."""
+
+    @property
+    def media(self) -> MediaTable:
+        """The images and documents that requests show."""
 
     @property
     def batches(self) -> BatchTable:

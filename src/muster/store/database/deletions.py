@@ -9,11 +9,15 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.codec import Codec, run_of
 from muster.store.database.calls.settlements import settle_open_attempts
 from muster.store.database.lineages import relink_deleted
+from muster.store.database.media import delete_unnamed_media
 from muster.store.queries import DatabaseConnection, first
 
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
 MOST_ROWS = 1000  # deleted in one transaction
 MOST_PIECES = 16  # of a megabyte each
+_AT_ONCE = (
+    "partials", "reviews", "slot_tasks", "awaits", "run_levels", "figures", "agent_costs", "run_agents", "run_media",
+)  # fmt: skip
 
 
 def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> None:
@@ -38,7 +42,7 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
     database.execute("set_trait", {"name": DELETING + run, "value": str(at)})
-    for table in ("partials", "reviews", "slot_tasks", "awaits", "run_levels", "figures", "agent_costs", "run_agents"):
+    for table in _AT_ONCE:
         database.execute(f"delete_{table}", {"run_id": run})
     has_children = database.execute("detach_children", {"id": run}) > 0
     database.execute("delete_run", {"id": run})
@@ -95,6 +99,8 @@ def delete_some(database: DatabaseConnection) -> bool:
     for query in ("delete_some_bodies", "delete_some_lines"):  # prompts and answers go; the figures stay
         if database.execute(query, {"run_id": left[0], "most": MOST_PIECES}) == MOST_PIECES:
             return True
+    if delete_unnamed_media(database):
+        return True
     database.execute("delete_batch_runs", {"run_id": left[0]})
     for row in database.rows("select_traits", {"low": DELETING + left[0], "high": DELETING + left[0] + " "}):
         database.execute("delete_trait", {"name": row["name"], "value": row["value"]})

@@ -28,6 +28,7 @@ from muster.store.database.calls.events import NewEvent, write_event
 from muster.store.database.calls.settlements import settle_open_attempts
 from muster.store.database.deletions import require_deleted
 from muster.store.database.lineages import link_restored, note_continuation
+from muster.store.database.media import name_media
 from muster.store.database.signals import begin_awaiting, queue_answered
 from muster.store.queries import DatabaseConnection, Parameters, first
 
@@ -64,7 +65,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
         _require_only(database, codec, new)
     if new.request is not None:  # whoever sends one may choose the id
         require_deleted(database, new.id)
-    if database.execute("insert_run", run_parameters(new, codec)) == 0:
+    parameters = run_parameters(new, codec)
+    if database.execute("insert_run", parameters) == 0:
         return _existing(database, new)
     if new.request is not None and new.request.limit is not None:
         _require_start(database, new, new.request, new.request.limit)
@@ -73,6 +75,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
     _note_levels(database, new.id, new.budgets)
     _join_lineage(database, new)
+    if new.media or new.origin is not None or new.parent is not None:
+        name_media(database, codec, new, parameters["spec"])
     data: JsonObject = {"workload": new.workload, "name": new.name}
     if new.origin is not None:
         data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}

@@ -11,6 +11,7 @@ from muster.store.codec import Codec
 from muster.store.database import runs
 from muster.store.database.batches.tables import DatabaseBatches
 from muster.store.database.calls import journal, settlements
+from muster.store.database.media import DatabaseMedia
 from muster.store.database.parts import (
     DatabaseArchive,
     DatabaseEvents,
@@ -96,6 +97,11 @@ class DatabaseStore:
         self.events = DatabaseEvents(reader, writer, codec)
         self.batches = DatabaseBatches(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
+
+    @cached_property
+    def media(self) -> DatabaseMedia:
+        """The images and documents that requests show."""
+        return DatabaseMedia(self._reads, self._writer, self._codec)
 
     @cached_property
     def queue(self) -> DatabaseQueue:

@@ -313,3 +313,15 @@ CREATE TABLE run_agents (
   PRIMARY KEY (agent, created_at, run_id)
 ) WITHOUT ROWID;
 CREATE INDEX run_agents_by_run ON run_agents (run_id);
+CREATE TABLE media (
+  digest TEXT PRIMARY KEY,
+  type TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  data BLOB NOT NULL
+);
+CREATE TABLE run_media (
+  run_id TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY (run_id, digest)
+) WITHOUT ROWID;
+CREATE INDEX run_media_by_digest ON run_media (digest);

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.entry import Entry, EntryKind
-from muster.domain.errors import BadArgument, Conflict, state_verb
+from muster.domain.errors import BadArgument, Conflict, StoreFailed, state_verb
+from muster.domain.media import digest_of
 from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
 from muster.suites.evidence.accounts import BOOKINGS
@@ -34,6 +35,7 @@ from muster.suites.evidence.layout import (
     STATISTICS,
     SUITE,
     VERDICTS,
+    media_name,
     prompt_name,
 )
 from muster.suites.evidence.verification import sign
@@ -120,6 +122,7 @@ class _Exporting:
         self._tar.put(README, LEAFLET.encode())
         await self._write_cases()
         self._write_suite()
+        await self._write_media()
         await self._write_answers()
         await self._write_calls()
         await self._write_children()
@@ -162,6 +165,15 @@ class _Exporting:
         ]
         prompts = [replace(prompt, text=names.get(prompt.text, "")) for prompt in snapshot.prompts]
         self._value(SUITE, typed.to_builtins(replace(snapshot, suites=tuple(suites), prompts=tuple(prompts))))
+
+    async def _write_media(self) -> None:
+        """Write what requests show, one after the other, as it was sent: what is in it is not looked through."""
+        media = self._suite.store.media
+        for digest, type_ in await media.named(self._suite.run.id):
+            data = await media.read(digest)
+            if data is None or digest_of(data) != digest:
+                raise StoreFailed(f"the file {digest[:12]} is damaged in the store, so it cannot be evidence")
+            self._tar.put(media_name(digest, type_), data)
 
     async def _write_answers(self) -> None:
         """Write recorded answers in the order of the cases."""

@@ -6,6 +6,7 @@ README = "README.txt"
 CASES = "cases.jsonl"
 SUITE = "suite.json"
 PROMPTS = "prompts/"
+MEDIA = "media/"  # images and documents that its requests show, by the digests of their bytes
 ANSWERS = "answers.jsonl"  # only of a run that scored recorded answers
 CALLS = "calls.jsonl"
 CHILDREN = "children.jsonl"  # only of a run that has child runs: councils that judge
@@ -22,12 +23,19 @@ MOST_STATEMENT = 16 << 20  # bytes, of what is read as a whole
 MOST_KEY = 4096
 MOST_LINE = 256 << 20
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[a-z]+)+|prompts/[0-9]{4}\.txt")
+NAME = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[a-z]+)+|prompts/[0-9]{4}\.txt|media/[0-9a-f]{64}\.(?:png|jpeg|gif|webp|pdf)"
+)
 
 
 def prompt_name(number: int) -> str:
     """Name the file of a prompt."""
     return f"{PROMPTS}{number:04}.txt"
+
+
+def media_name(digest: str, type_: str) -> str:
+    """Name the file of an image or a document."""
+    return f"{MEDIA}{digest}.{type_.partition('/')[2]}"
 
 
 class EvidenceFault(Exception):

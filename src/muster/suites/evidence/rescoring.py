@@ -30,6 +30,7 @@ from muster.suites.evidence.layout import (
     SUITE,
     VERDICTS,
     EvidenceFault,
+    media_name,
 )
 from muster.suites.evidence.replies import (
     EvidenceUnits,
@@ -167,10 +168,17 @@ class _Rescoring:
             unproven=tuple(self._unproven[:KEPT]),
         )
 
+    def _require_media(self, case: Case) -> None:
+        """Raise EvidenceFault for an image or a document of a case that is not in the archive."""
+        for media in (media for message in case.messages for media in message.media):
+            if media_name(media.digest, media.type) not in self._archive.members:
+                raise EvidenceFault(media_name(media.digest, media.type), f"is missing; case {case.id} shows it")
+
     def _score_cases(self) -> None:
         verdicts = self._archive.stream(VERDICTS, lambda verdict: str(verdict["result"]["case"]))
         for line in self._archive.records(CASES):
             case = read_as(Case, line, CASES)
+            self._require_media(case)
             self._cases += 1
             self._replies.turn_to(line, case)
             roll = self._units.roll(case)

@@ -15,7 +15,7 @@ from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadFile, NotFound
 from muster.suites.evidence.archive import BLOCK, ArchiveMember, Scan, is_archive, scan
 from muster.suites.evidence.keys import key_id, parse_public_key, public_pem
-from muster.suites.evidence.layout import MOST_KEY, MOST_STATEMENT, PUBLIC_KEY, STATEMENT, EvidenceFault
+from muster.suites.evidence.layout import MEDIA, MOST_KEY, MOST_STATEMENT, PUBLIC_KEY, STATEMENT, EvidenceFault
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -138,6 +138,7 @@ def verify_file(file: BinaryIO, public_key: Ed25519PublicKey | None = None) -> A
         key = _own_key(_kept(found, PUBLIC_KEY)) if public_key is None else public_key
         _check_signature(found, signed, key, trusted=trusted)
         _compare(found.members, signed.statement)
+        _check_media(found.members)
     except EvidenceFault as fault:
         return ArchiveVerification(valid=False, trusted=trusted, where=fault.where, what=fault.what)
     return ArchiveVerification(
@@ -174,6 +175,13 @@ def _check_signature(found: Scan, signed: SignedStatement, key: Ed25519PublicKey
     if trusted and signed.signer != key_id(key):
         raise EvidenceFault("the signature", "was made with another key than the given one")
     raise EvidenceFault("the signature", "does not match the signed data")
+
+
+def _check_media(members: tuple[ArchiveMember, ...]) -> None:
+    """Find the first image or document whose bytes are not those of its name."""
+    for member in members:
+        if member.name.startswith(MEDIA) and member.sha256 not in member.name:
+            raise EvidenceFault(member.name, "has other bytes than its name says")
 
 
 def _compare(members: tuple[ArchiveMember, ...], statement: Statement) -> None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from muster.domain.errors import MusterError
+from muster.domain.media import Media
 from muster.suites.format.forms import DatasetForm
 from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.resolve import require_id
-from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
+from muster.suites.format.variables import CaseTemplate, MediaName, Row, Unfilled, rows
 from muster.suites.values.case import Case, CheckKind, OutputCheck
 from muster.text.diagnostics import Diagnostics
 from muster.text.document_tree import Flaw, Place, Unreadable
@@ -40,6 +41,7 @@ def filled(
         return
     try:
         case = CaseTemplate(case).fill(variables) if variables and dataset is None else case
+        case = with_named_media(case, files, diagnostics) if dataset is None else case
     except Unfilled as error:
         diagnostics.say_of_mark(error.mark, error.message)
     else:
@@ -66,7 +68,7 @@ def _from_rows(
     case: Case, diagnostics: Diagnostics, variables: Mapping[str, str], dataset: DatasetForm, files: SuiteFiles
 ) -> Iterator[FilledCase]:
     try:
-        filling = _Filling(case, diagnostics, variables, dataset)
+        filling = _Filling(case, diagnostics, variables, dataset, files)
         empty = True
         for row in rows(files.find(dataset.file)):
             empty = False
@@ -86,9 +88,14 @@ class _Filling:
     """Makes cases of rows. What is the same in all of them is verified until one is good."""
 
     def __init__(
-        self, case: Case, diagnostics: Diagnostics, variables: Mapping[str, str], dataset: DatasetForm
+        self,
+        case: Case,
+        diagnostics: Diagnostics,
+        variables: Mapping[str, str],
+        dataset: DatasetForm,
+        files: SuiteFiles,
     ) -> None:
-        self._case, self._diagnostics, self._dataset = case, diagnostics, dataset
+        self._case, self._diagnostics, self._dataset, self._files = case, diagnostics, dataset, files
         self._template = CaseTemplate(case)
         self._variables = dict(variables)
         self._known: frozenset[int] = frozenset()
@@ -115,7 +122,7 @@ class _Filling:
             diagnostics.say_of_mark(error.mark, error.message)
             return None
         verify(case, diagnostics, self._known)
-        return case
+        return with_named_media(case, self._files, diagnostics)
 
     def _values(self, row: Row) -> Mapping[str, str]:
         values = dict(self._variables)
@@ -123,6 +130,34 @@ class _Filling:
             if (text := row.text(name)) is not None:
                 values[name] = text
         return values
+
+
+def with_named_media(case: Case, files: SuiteFiles, diagnostics: Diagnostics) -> Case:
+    """Return a case with the images and documents whose names had variables in them."""
+    if not any(isinstance(part, MediaName) for message in case.messages for part in message.parts):
+        return case
+
+    def found(part: str | Media, place: Place) -> str | Media:
+        if not isinstance(part, MediaName):
+            return part
+        try:
+            return files.shown(part, part.kind)
+        except Unreadable as error:
+            diagnostics.say((*place, "file"), error.message)
+            return ""
+
+    messages = tuple(
+        replace(
+            message,
+            content=tuple(
+                found(part, ("input", "messages", index, "content", number))
+                for number, part in enumerate(message.parts)
+            )
+            or None,
+        )
+        for index, message in enumerate(case.messages)
+    )
+    return replace(case, messages=messages)
 
 
 _EMPTY_MEANS_NOTHING = (CheckKind.CONTAINS, CheckKind.NOT_CONTAINS, CheckKind.REGEX)

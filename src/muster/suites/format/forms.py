@@ -17,11 +17,43 @@ from muster.text.forms import Form
 _WITHOUT_VALUE = (*OF_JSON, CheckKind.GOLDEN_DIFF)
 
 
+class PartForm(Form):
+    """A part of what a user says: a text, or a file that is shown."""
+
+    type: Literal["text", "image", "document"]
+    text: v.Text | None = None
+    file: v.Word | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "PartForm":
+        wanted, other = ("text", "file") if self.type == "text" else ("file", "text")
+        if getattr(self, wanted) is None:
+            raise ValueError(f"a part of the type {self.type} needs {wanted}")
+        if getattr(self, other) is not None:
+            raise ValueError(f"a part of the type {self.type} does not use {other}")
+        return self
+
+
+def _whole(value: Any) -> Any:
+    return "" if isinstance(value, list) else value
+
+
+def _parts(value: Any) -> Any:
+    return value if isinstance(value, list) else []
+
+
 class MessageForm(Form):
-    """One turn that is given."""
+    """One turn that is given; its content is a text, or a list of parts."""
 
     role: v.RoleName
-    content: v.Text
+    content: Annotated[v.Text, BeforeValidator(_whole)]
+    parts: Annotated[list[PartForm], BeforeValidator(_parts)] = Field(default_factory=list, alias="content")
+
+    @model_validator(mode="after")
+    def _shown_by_the_user(self) -> "MessageForm":
+        if self.role != "user" and any(part.type != "text" for part in self.parts):
+            raise ValueError("only a message of the role user can show an image or a document")
+        return self
 
 
 class ToolResultForm(Form):

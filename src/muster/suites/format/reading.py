@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.domain.errors import NotFound
+from muster.domain.media import Media, MediaKind
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.suites.format.names import rest_of, unknown_names
 from muster.text.diagnostics import Diagnostics, places_of
@@ -18,6 +19,7 @@ from muster.text.documents.readers import READERS
 from muster.text.documents.toml_reader import TomlFile
 from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import shown, whole_text
+from muster.text.media_files import media_at
 
 PROMPT = "prompt.md"
 MOST_PROMPT = 4_000_000
@@ -145,6 +147,8 @@ class SuiteFiles:
         self.folder = folder.resolve()
         self._above = _folders_above(self.folder)
         self._texts: dict[str, str] = {}
+        self._shown: dict[str, Media] = {}  # by name, without their bytes
+        self.media: dict[str, Path] = {}  # where the images and documents are that were named, by digest
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -181,6 +185,20 @@ class SuiteFiles:
                 place = name if error.line is None else f"{name}:{error.line}"
                 raise Unreadable(f"{place}: {error.message}") from None
         return self._texts[name]
+
+    def shown(self, name: str, kind: MediaKind) -> Media:
+        """Return a named image or document; its bytes are read again when they are stored."""
+        if name not in self._shown:
+            path = self.find(name)
+            try:
+                found = media_at(path)
+            except Unreadable as error:
+                raise Unreadable(f"{name}: {error.message}") from None
+            self._shown[name] = found.reference
+            self.media[found.digest] = path
+        if self._shown[name].kind is not kind:
+            raise Unreadable(f"{name}: is of the type {self._shown[name].type}, which is not of the type {kind} here")
+        return self._shown[name]
 
     def home_of(self, command: Sequence[str]) -> Path:
         """Return from which folder a command is meant: the nearest one that has a file which it names."""

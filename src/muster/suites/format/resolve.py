@@ -10,10 +10,20 @@ from typing import Any
 
 from muster.domain.call import Message, Quality, Role
 from muster.domain.canonical import JsonObject
-from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm, ToolForm
+from muster.domain.media import Media, MediaKind
+from muster.suites.format.forms import (
+    CaseForm,
+    CheckForm,
+    EvaluatorForm,
+    HeadForm,
+    MessageForm,
+    PartForm,
+    RubricForm,
+    ToolForm,
+)
 from muster.suites.format.names import STAND_IN
 from muster.suites.format.reading import SuiteFiles
-from muster.suites.format.variables import JsonText, spell
+from muster.suites.format.variables import JsonText, MediaName, spell
 from muster.suites.values.case import (
     DEFAULT_GOLDEN_THRESHOLD,
     OF_JSON,
@@ -73,7 +83,7 @@ class _Resolution:
             suite=self._head.skill_or_agent,
             file=file,
             line=line,
-            messages=tuple([Message(role=_ROLES[said.role], text=said.content) for said in form.input.messages]),
+            messages=self._messages(),
             description=form.description,
             tags=tuple(form.tags or defaults.tags),
             skip=form.skip or "",
@@ -102,6 +112,32 @@ class _Resolution:
         if found.process:
             self._require_command(found)
         return found
+
+    def _messages(self) -> tuple[Message, ...]:
+        return tuple(
+            self._message(form, ("input", "messages", index)) for index, form in enumerate(self._form.input.messages)
+        )
+
+    def _message(self, form: MessageForm, place: Place) -> Message:
+        if not form.parts:
+            return Message(role=_ROLES[form.role], text=form.content)
+        parts = [self._part(part, (*place, "content", index)) for index, part in enumerate(form.parts)]
+        if all(type(part) is str for part in parts):
+            return Message(role=_ROLES[form.role], text="\n\n".join(map(str, parts)))
+        return Message(role=_ROLES[form.role], content=tuple(parts))
+
+    def _part(self, form: PartForm, place: Place) -> str | Media:
+        """Return a part as it is said or shown; a file whose name has variables is looked for when they are filled."""
+        if form.file is None:
+            return form.text or ""
+        kind = MediaKind(form.type)
+        if self.has_variables and "{{" in form.file:
+            return MediaName.of(form.file, kind)
+        try:
+            return self._files.shown(form.file, kind)
+        except Unreadable as error:
+            self._say((*place, "file"), error.message)
+            return ""
 
     def _require_command(self, case: Case) -> None:
         """Refuse a command that leads out of the project, or whose files are missing."""

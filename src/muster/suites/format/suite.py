@@ -96,6 +96,11 @@ class Suite:
     _reading: SuiteReader = field(repr=False, compare=False)
 
     @property
+    def media(self) -> Mapping[str, Path]:
+        """Where the images and documents are that cases show, by digest; of those cases that came by."""
+        return self._reading.files.media
+
+    @property
     def doubts(self) -> tuple[Flaw, ...]:
         """What is doubtful in everything but the cases."""
         return tuple(self._reading.doubts)

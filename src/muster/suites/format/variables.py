@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json, JsonObject
+from muster.domain.media import Media, MediaKind
 from muster.suites.values.case import Case, CheckKind, OutputCheck, RubricItem, ScriptedTool
 from muster.text import typed
 from muster.text.document_tree import Unreadable
@@ -31,6 +32,7 @@ _KEPT: Mapping[type, frozenset[str]] = {
     ScriptedTool: frozenset({"name"}),
     RubricItem: frozenset({"id"}),
     OutputCheck: frozenset({"golden"}),
+    Media: frozenset(field.name for field in fields(Media)),
 }
 
 
@@ -38,6 +40,20 @@ class JsonText(str):
     """A text that was written as JSON: variables are put into its values, which spells their quotes rightly."""
 
     __slots__ = ()
+
+
+class MediaName(str):
+    """The name of an image or a document in the content of a message, with variables in it."""
+
+    __slots__ = ("kind",)
+    kind: MediaKind
+
+    @classmethod
+    def of(cls, name: str, kind: MediaKind) -> "MediaName":
+        """Return the name of a file of a kind."""
+        made = cls(name)
+        made.kind = kind
+        return made
 
 
 def spell(value: Json) -> str:
@@ -80,6 +96,9 @@ class CaseTemplate:
             return self._text(value) if "{{" in value else None
         if type(value) is JsonText:
             return self._json_text(value)
+        if type(value) is MediaName:
+            fill, kind = self._text(value), value.kind
+            return lambda values: MediaName.of(fill(values), kind)
         if isinstance(value, tuple | list):
             return self._several(value)
         if isinstance(value, Mapping):

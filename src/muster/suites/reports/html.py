@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from importlib.resources import files
@@ -10,12 +10,13 @@ from typing import Any, TextIO
 
 from muster import __version__
 from muster.domain.canonical import JsonObject
+from muster.domain.media import digest_of
 from muster.domain.money import show_usd, to_usd
 from muster.reporting.look import TOKENS
 from muster.suites.reports.figures import figures, steadiness
 from muster.suites.reports.json_report import case_view
 from muster.suites.reports.rows import CaseRow, CaseRows, council_words
-from muster.suites.reports.run import Spoken, SuiteRun, Turn
+from muster.suites.reports.run import ShownFile, Spoken, SuiteRun, Turn
 from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS, NOT_PASSED, TICKS, SubjectLine, SuiteReport
 from muster.suites.values.case import Case
 from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement
@@ -38,7 +39,7 @@ async def write_html(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:
 def policy(style: str, script: str) -> str:
     """Allow exactly this style and this script, and nothing from anywhere."""
     only = f"style-src {_named(style)}; script-src {_named(script)}"
-    return f"default-src 'none'; {only}; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; img-src data:; {only}; base-uri 'none'; form-action 'none'"
 
 
 def _named(text: str) -> str:
@@ -55,13 +56,32 @@ async def _write_data(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None
     async for row in rows:
         out.write(between + embedded(row))
         between = ",\n"
-    out.write(f'\n],"shown":{embedded(rows.told())}}}')
+    out.write(f'\n],"shown":{embedded(rows.told())}')
+    between = ',"files":{\n'
+    async for digest, address in _addresses(suite, rows.files):
+        out.write(f"{between}{embedded(digest)}:{embedded(address)}")
+        between = ",\n"
+    out.write("}}" if between == ",\n" else "}")
+
+
+async def _addresses(suite: SuiteRun, files: Iterable[ShownFile]) -> AsyncIterator[tuple[str, str]]:
+    """Yield images as data addresses, each once, as long as there is room; the page names all others."""
+    room = MOST_PICTURES
+    for file in files:
+        if file.type not in PICTURES:
+            continue
+        data = await suite.store.media.read(file.digest)
+        if data is not None and digest_of(data) == file.digest and len(data) <= room:
+            room -= len(data)
+            yield file.digest, f"data:{file.type};base64,{b64encode(data).decode()}"
 
 
 ALL_UP_TO = 2000  # cases; beyond, a page holds what did not pass and a sample of the rest
 MOST_TROUBLES = 2000  # rows
 SAMPLE = 500  # rows
 MOST_TALK = 64_000_000  # characters of conversations
+MOST_PICTURES = 16_000_000  # bytes of images, each counted once
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 def embedded(value: Any) -> str:
@@ -82,6 +102,12 @@ class PageRows:
         self._step = max(1, -(-others // SAMPLE))  # every so many rows that passed one is shown
         self._room = MOST_TALK
         self._troubles = self._others = self._shown = self._silent = 0
+        self._files: dict[str, ShownFile] = {}
+
+    @property
+    def files(self) -> Iterable[ShownFile]:
+        """The images and documents of the conversations on the page, each once."""
+        return self._files.values()
 
     async def __aiter__(self) -> AsyncIterator[JsonObject]:
         """Yield the rows as JSON."""
@@ -100,10 +126,13 @@ class PageRows:
     async def _epochs(self, row: CaseRow) -> list[JsonObject]:
         found = []
         for result in row.results:
-            talk = talk_values(await self._spoken.conversation(row.case, result))
+            said = await self._spoken.conversation(row.case, result)
+            talk = talk_values(said)
             size = sum(len(str(message["text"])) for message in talk)
             self._room -= size
             self._silent += self._room < 0
+            if self._room >= 0:
+                self._files.update((file.digest, file) for turn in said for file in turn.shown)
             found.append(epoch_values(row.case, result) | {"talk": talk if self._room >= 0 else None})
         return found
 
@@ -123,6 +152,7 @@ class PageRows:
 
 LONGEST_TEXT = 50_000  # characters of one message
 LONGEST_NOTE = 4000
+LONGEST_LABEL = 200
 MOST_TURNS = 400
 
 
@@ -266,4 +296,10 @@ def _turn(turn: Turn) -> JsonObject:
         }
         for use in turn.uses
     ]
-    return {"role": turn.role, "text": shorten(turn.text, LONGEST_TEXT), **({"calls": calls} if calls else {})}
+    shown = [[file.digest, shorten(file.label, LONGEST_LABEL)] for file in turn.shown]
+    return {
+        "role": turn.role,
+        "text": shorten(turn.text, LONGEST_TEXT),
+        **({"calls": calls} if calls else {}),
+        **({"files": shown} if shown else {}),
+    }

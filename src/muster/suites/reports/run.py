@@ -162,12 +162,22 @@ class ToolUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFile:
+    """An image or a document that was shown."""
+
+    digest: str
+    type: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """Something that was said; `role` is "failure" for a call that brought no answer."""
 
     role: str
     text: str
     uses: tuple[ToolUse, ...] = ()
+    shown: tuple[ShownFile, ...] = ()
 
 
 def turns(entries: Sequence[Entry]) -> tuple[Turn, ...]:
@@ -210,7 +220,21 @@ def _asked(message: Mapping[str, Any]) -> Turn:
         ToolUse(name=str(call.get("name", "")), arguments=_spelled(call.get("arguments")))
         for call in message.get("tool_calls", ())
     )
-    return Turn(role=str(message.get("role", "")), text=str(message.get("text", "")), uses=uses)
+    return Turn(
+        role=str(message.get("role", "")),
+        text=str(message.get("text", "")),
+        uses=uses,
+        shown=tuple(_shown(message.get("content"))),
+    )
+
+
+def _shown(content: Json) -> Iterator[ShownFile]:
+    """Yield what the content of a message in a request shows; that of an answer is a digest."""
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, Mapping) and "digest" in part:
+            digest, kind = str(part["digest"]), str(part.get("kind", ""))
+            label = str(part.get("name") or f"{kind} {digest[:12]}")
+            yield ShownFile(digest=digest, type=str(part.get("type", "")), label=label)
 
 
 def _spelled(arguments: Any) -> str:

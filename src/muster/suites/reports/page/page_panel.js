@@ -100,7 +100,7 @@ function messageBox(message, quotes) {
   const text = make("div", { class: message.text.length > LONG ? "text long" : "text", tabindex: message.text.length > LONG ? "0" : null });
   text.append(...highlighted(message.text, quotes));
   return make("div", { class: `message ${message.role}` }, make("div", { class: "role", text: message.role === "failure" ? "failed" : message.role }),
-    message.text ? text : null, ...(message.calls || []).map(callBox));
+    ...(message.files || []).map(([digest, label]) => (data.files?.[digest] ? make("img", { class: "shown", src: data.files[digest], alt: label }) : make("p", { class: "soft small", text: `(${label})` }))), message.text ? text : null, ...(message.calls || []).map(callBox));
 }
 
 function callBox(call) {
