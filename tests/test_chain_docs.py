@@ -7,7 +7,7 @@ import pytest
 
 from muster.domain.isolation import Isolation
 from muster.domain.run import RunState
-from muster.pool.chains.chain import MOST_ITEMS, MOST_ROWS
+from muster.pool.chains.chain import MAX_ITEMS, MAX_ROWS
 from muster.pool.chains.conditions import parse_condition
 from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP
 from tests.pool.chains.home import chain_home
@@ -41,6 +41,6 @@ def test_the_conditions_are_conditions() -> None:
 
 
 def test_the_numbers_and_choices_are_told_as_they_are() -> None:
-    assert f"at most {MOST_ITEMS:,} items" in PAGE
-    assert f"at most {MOST_ROWS:,}" in PAGE
+    assert f"at most {MAX_ITEMS:,} items" in PAGE
+    assert f"at most {MAX_ROWS:,}" in PAGE
     assert all(f"`{one}`" in PAGE or f"isolation: {one}" in PAGE for one in Isolation)

@@ -11,7 +11,7 @@ from muster.text.logic import MAX_CHARACTERS
 from muster.verify.declaration.declaration import read_declaration, shipped
 from muster.verify.declaration.forms import AGENT, LIMITS, PARSERS, TOP
 from muster.verify.declaration.verification import Kind, Limits, Shape
-from muster.verify.sources.source import LONGEST_LINE, MOST_BYTES
+from muster.verify.sources.source import MAX_BYTES, MAX_LINE
 
 DOCS = Path(__file__).parent.parent / "docs"
 VERIFY = (DOCS / "VERIFY.md").read_text(encoding="utf-8")
@@ -70,8 +70,8 @@ def test_the_numbers_are_told_as_they_are() -> None:
     usual = Limits()
     for number in (usual.chunk_bytes, usual.overlap_lines, usual.total_bytes):
         assert f"({number:,}" in section("verify.yaml")
-    assert f"{MOST_BYTES:,} bytes" in section("Files")
-    assert f"{LONGEST_LINE:,} characters" in section("Files")
+    assert f"{MAX_BYTES:,} bytes" in section("Files")
+    assert f"{MAX_LINE:,} characters" in section("Files")
 
 
 def test_what_is_shown_as_a_reply_is_json() -> None:

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from muster.api.callers import read_networks
 from muster.api.errors import RequestRefused
 from muster.api.guards import StreamPlaces
-from muster.api.server import MOST_PIPELINED, ConnectionLimits, OpenConnections, listen, make_server
+from muster.api.server import MAX_PIPELINED, ConnectionLimits, OpenConnections, listen, make_server
 
 LIMITS = ConnectionLimits(header_secs=60, idle_secs=60, linger_secs=0.05, stall_secs=60)
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -182,7 +182,7 @@ async def test_requests_that_wait_on_one_connection_are_bounded() -> None:
         await PlainTextResponse("done")(scope, receive, send)
 
     async with serving(slow) as opener:
-        reader, _ = await opener.connect(GET * (MOST_PIPELINED + 2))
+        reader, _ = await opener.connect(GET * (MAX_PIPELINED + 2))
         with suppress(ConnectionError):
             assert await reader.read() == b""
         go.set()

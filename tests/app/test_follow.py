@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import muster
 from muster.app.base.feeds import (
-    MOST_BEHIND,
+    MAX_BEHIND,
     PAGE,
     Resync,
     ResyncReason,
@@ -230,7 +230,7 @@ async def test_a_watcher_that_does_not_take_its_updates_is_dropped_and_joins_aga
         slow, quick = await run.follow(), await run.follow()
         seen = numbers(await until(slow, 2))
         await until(quick, 2)
-        await run.tell(2 * MOST_BEHIND)
+        await run.tell(2 * MAX_BEHIND)
         assert numbers(await until(quick, await run.last())) == list(range(3, await run.last() + 1))
         updates = [update async for update in slow]
         assert updates == [Resync(run=RUN, reason=ResyncReason.SLOW, after=2)]
@@ -241,7 +241,7 @@ async def test_a_watcher_that_does_not_take_its_updates_is_dropped_and_joins_aga
 
 async def test_a_long_history_is_read_in_pages_and_nothing_is_missing(tmp_path: Path) -> None:
     async with followed(tmp_path) as run:
-        await run.tell(3 * MOST_BEHIND)
+        await run.tell(3 * MAX_BEHIND)
         watcher = await run.follow()
         found = await watcher.take(30)
         assert len(found) == PAGE
@@ -332,7 +332,7 @@ async def test_watchers_that_join_leave_and_lag_at_random_see_every_number_once(
         elsewhere = asyncio.ensure_future(asyncio.to_thread(subprocess.run, command, check=True, timeout=100))
         watching = [asyncio.ensure_future(watched(run, random.Random(f"{seed}/{one}"))) for one in range(25)]
         while not elsewhere.done():
-            await run.tell(chance.choice([1, 3, 40, MOST_BEHIND]))
+            await run.tell(chance.choice([1, 3, 40, MAX_BEHIND]))
             await asyncio.sleep(chance.random() / 20)
         await elsewhere
         await run.end()

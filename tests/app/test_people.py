@@ -13,7 +13,7 @@ import muster
 from muster.app import Muster, open_muster
 from muster.app.pool.values import FanOut
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.questions import LONGEST_ANSWER, OpenQuestion
+from muster.app.runs.questions import MAX_ANSWER, OpenQuestion
 from muster.app.suites.generation import Generation
 from muster.app.verify.request import ConcludedVerification
 from muster.domain.entry import Event
@@ -132,7 +132,7 @@ async def test_an_answer_must_fit_the_schema_before_it_is_sent(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "empty"), ("\u200b\n", "empty"), ("x" * (LONGEST_ANSWER + 1), "the maximum is"), ("\ud800", "not UTF-8")],
+    [("", "empty"), ("\u200b\n", "empty"), ("x" * (MAX_ANSWER + 1), "the maximum is"), ("\ud800", "not UTF-8")],
 )
 async def test_what_cannot_be_an_answer_is_refused(tmp_path: Path, text: str, words: str) -> None:
     async with opened(tmp_path) as m:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from muster.battles.judge import judge_question
 from muster.battles.prompts import OPENING, agent_request, counterpart_request, spoken, spoken_so_far
 from muster.battles.rules import is_plateau, is_reached, stop_after
-from muster.battles.scale_spec import MOST_CONCURRENT, MOST_RUNS, ScaleSpec, read_scale, require_limits, stored_scale
+from muster.battles.scale_spec import MAX_CONCURRENT, MAX_RUNS, ScaleSpec, read_scale, require_limits, stored_scale
 from muster.battles.scale_summary import PairedComparison, compared
 from muster.battles.spec import BattleSpec, read_spec, stored
 from muster.battles.validators import ReplyValidator, ValidatorKind, read_program, validate, validator_flaws
@@ -234,7 +234,7 @@ def test_what_is_no_spec_is_refused(given: Any) -> None:
 
 
 def test_limits_without_a_word_of_the_operator_are_the_usual_ones() -> None:
-    spec = ScaleSpec(battle=SPEC, runs=MOST_RUNS, concurrency=MOST_CONCURRENT)
+    spec = ScaleSpec(battle=SPEC, runs=MAX_RUNS, concurrency=MAX_CONCURRENT)
     require_limits(spec, {})
     with pytest.raises(BadArgument, match="runs must be at most 4, not 10") as caught:
         require_limits(spec, {"battles.runs": 4})

@@ -16,7 +16,7 @@ from muster.app.runs.files import borrow, export_run
 from muster.cli.formats import formats_of
 from muster.cli.main import run
 from muster.cli.reports import wanted_report
-from muster.cli.suites.table import MOST_TROUBLES, tell_report
+from muster.cli.suites.table import MAX_TROUBLES, tell_report
 from muster.domain.case import Status
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
@@ -147,10 +147,10 @@ def test_no_line_is_wider_than_the_terminal_and_every_subject_is_named(tmp_path:
 
 
 def test_of_many_failures_some_are_shown_and_the_rest_is_counted(tmp_path: Path) -> None:
-    names = [f"case-{number:03}" for number in range(MOST_TROUBLES + 7)]
+    names = [f"case-{number:03}" for number in range(MAX_TROUBLES + 7)]
     story = Story(cases=[case(name) for name in names], results=[result(name, Status.FAILED) for name in names])
     text = drawn(tmp_path, story, 100)
-    assert text.count("✗ failed") == MOST_TROUBLES
+    assert text.count("✗ failed") == MAX_TROUBLES
     assert "… and 7 more that did not pass" in text
 
 

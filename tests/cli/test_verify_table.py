@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from muster.cli.verify.table import MOST_FINDINGS, tell_report
+from muster.cli.verify.table import MAX_FINDINGS, tell_report
 from muster.domain.run import RunState
 from muster.verify.declaration.verification import LeftOut
 from muster.verify.findings.finding import Finding, Severity
@@ -85,9 +85,9 @@ def test_only_the_worst_findings_are_shown_and_the_others_are_counted(tmp_path: 
     found = [finding(f"number {number} is wrong in its own way", number + 1, rule=f"R{number}") for number in range(30)]
     story = failing([*found, finding("the worst", 50, severity=Severity.CRITICAL)])
     text = drawn(tmp_path, Story(verifiers=story.verifiers, waves=story.waves, files={"src/a.py": lines}))
-    assert text.count("src/a.py:") == MOST_FINDINGS
+    assert text.count("src/a.py:") == MAX_FINDINGS
     assert "src/a.py:50" in text
-    assert f"… and {31 - MOST_FINDINGS} more, none of them worse" in text
+    assert f"… and {31 - MAX_FINDINGS} more, none of them worse" in text
 
 
 @pytest.mark.parametrize(("here", "place"), [("/repo", "src/a.py"), ("/repo/docs", "../src/a.py"), ("/", "src/a.py")])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from muster.agents.program.exec_protocol import decode
 from muster.councils.members.answers import (
     EVALUATION_SCHEMA,
-    MOST_CLAIMS,
+    MAX_CLAIMS,
     PROPOSAL_SCHEMA,
     UnreadableAnswer,
     read_evaluation,
@@ -19,7 +19,7 @@ from muster.councils.members.answers import (
 from muster.councils.order import ScoreScale
 from muster.councils.rules.anonymity import CandidateLabels
 from muster.councils.rules.values import (
-    LONGEST_SCRATCHPAD,
+    MAX_SCRATCHPAD,
     AbstentionCause,
     ClaimAssessment,
     ClaimStance,
@@ -98,8 +98,8 @@ def test_either_kind_may_abstain_in_either_phase(is_program: bool) -> None:
         (reply({}), "it has no text"),
         (reply({"text": " \u200b "}), "it has no text"),
         (reply({"text": "x", "skipped": True}), "has an answer all the same"),
-        (reply({"text": "x", "claims": ["c"] * (MOST_CLAIMS + 1)}), f"has {MOST_CLAIMS + 1} claims"),
-        (reply({"text": "x", "final_scratchpad": "é" * (LONGEST_SCRATCHPAD // 2 + 1)}), "32,770 bytes; at most 32,768"),
+        (reply({"text": "x", "claims": ["c"] * (MAX_CLAIMS + 1)}), f"has {MAX_CLAIMS + 1} claims"),
+        (reply({"text": "x", "final_scratchpad": "é" * (MAX_SCRATCHPAD // 2 + 1)}), "32,770 bytes; at most 32,768"),
         (reply({"text": "x"}, stop=Stop.MAX_TOKENS), "cut off"),
         (reply("", stop=Stop.REFUSED), "refusal"),
         (reply("", data={"thought_process": "", "content": ""}), "it has no text"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.councils.baseline import MOST_SAMPLES, samples_next
+from muster.councils.baseline import MAX_SAMPLES, samples_next
 from muster.councils.reports.html import council_html
 from muster.councils.reports.json_report import council_view
 from muster.councils.reports.markdown import council_markdown
@@ -44,7 +44,7 @@ def fails_first(folder: Path) -> list[str]:
         (1, 10, 10, 60, 5),
         (1, 10, 10, 19, 0),
         (1, 70, 70, 60, 0),
-        (1, 1, 1, 1000, MOST_SAMPLES - 1),
+        (1, 1, 1, 1000, MAX_SAMPLES - 1),
         (2, 0, 0, 0, 1),
         (6, 0, 0, 60, 0),
         (2, 50, 50, 0, 0),

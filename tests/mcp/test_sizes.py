@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from muster.app.pool.values import TaskSpec
 from muster.domain.errors import BadArgument
-from muster.mcp.sizes import LARGEST_ANSWER, fit, page, pick, size, text_of_value
+from muster.mcp.sizes import MAX_ANSWER, fit, page, pick, size, text_of_value
 from tests.mcp.agents import long_text
 from tests.mcp.coordinated import AGENTS, Desk, coordinated
 
@@ -65,7 +65,7 @@ async def followed(desk: Desk, words: str) -> str:
     text, offset = "", arguments.get("offset", 0)
     while offset is not None:
         found = await desk.call(tool, **arguments | {"offset": offset})
-        assert size(found) <= LARGEST_ANSWER
+        assert size(found) <= MAX_ANSWER
         text, offset = text + found["text"], found["next_offset"]
     return text
 
@@ -81,7 +81,7 @@ async def whole_text(desk: Desk, excerpt: str) -> str:
 
 async def every_cut_is_read(desk: Desk, answer: Any) -> int:
     """Follow every pointer of an answer; return how many there are."""
-    assert size(answer) <= LARGEST_ANSWER
+    assert size(answer) <= MAX_ANSWER
     cuts = [one for one in strings(answer) if CUT.search(one)]
     for one in cuts:
         await whole_text(desk, one)
@@ -124,7 +124,7 @@ def test_a_page_of_escaped_characters_is_shorter() -> None:
     found: dict[str, Any] = {"next_offset": 0}
     while found["next_offset"] is not None:
         found = page(text, found["next_offset"])
-        assert size(found) <= LARGEST_ANSWER
+        assert size(found) <= MAX_ANSWER
         read += found["text"]
     assert read == text
 
@@ -142,14 +142,14 @@ async def test_every_step_of_a_chain_is_read_to_its_end(library: Path) -> None:
         two = await desk.done(await desk.call("run_chain", chain="two"))
         assert await whole_text(desk, two["steps"][0]["output"]) == long_text("write 240000", 240_000)
         thirty = await desk.done(await desk.call("run_chain", chain="thirty"))
-        assert size(thirty) <= LARGEST_ANSWER
+        assert size(thirty) <= MAX_ANSWER
         for number, step in enumerate(thirty["steps"]):
             assert await whole_text(desk, step["output"]) == long_text(f"{number}: write 6000", 6_000)
         both = await desk.call("wait", ids=[two["id"], thirty["id"]], full=True)
-        assert (size(both) <= LARGEST_ANSWER, sum(bool(CUT.search(one)) for one in strings(both))) == (True, 31)
+        assert (size(both) <= MAX_ANSWER, sum(bool(CUT.search(one)) for one in strings(both))) == (True, 31)
         for uri in ("", "/result", "/progress"):
             text = (await desk.client.read_resource(f"muster://runs/{two['id']}{uri}")).contents[0].text  # type: ignore[union-attr]
-            assert len(text) <= LARGEST_ANSWER
+            assert len(text) <= MAX_ANSWER
             await every_cut_is_read(desk, json.loads(text))
 
 
@@ -206,7 +206,7 @@ async def test_shared_texts_and_messages_are_listed_in_pages_and_read_in_full(tm
         after: str | None = ""
         while after is not None:
             found = await desk.call("context", action="list", after=after)
-            assert (size(found) <= LARGEST_ANSWER, found["total"]) == (True, 120)
+            assert (size(found) <= MAX_ANSWER, found["total"]) == (True, 120)
             read, after = read | found["context"], found["next_after"]
         cut = {name: await whole_text(desk, text) for name, text in read.items() if CUT.search(text)}
         assert (read | cut, len(cut)) == (known, 3)
@@ -216,7 +216,7 @@ async def test_shared_texts_and_messages_are_listed_in_pages_and_read_in_full(tm
         found = {"next_after": 0}
         while found["next_after"] is not None:
             found = await desk.call("messages", action="unread", slot="slot-1", after=found["next_after"])
-            assert (size(found) <= LARGEST_ANSWER, found["total"]) == (True, 30)
+            assert (size(found) <= MAX_ANSWER, found["total"]) == (True, 30)
             texts += [await whole_text(desk, one["text"]) for one in found["messages"]]
         assert texts == [long_text(str(number), 9_000) for number in range(30)]
 
@@ -232,7 +232,7 @@ async def test_all_calls_and_events_of_a_large_run_are_listed_once(tmp_path: Pat
                 found = await desk.call(
                     "result", id=run["id"], part=part, **({} if after is None else {"after": after})
                 )
-                assert size(found) <= LARGEST_ANSWER
+                assert size(found) <= MAX_ANSWER
                 rows, after, pages = [*rows, *found["rows"]], found["next_after"], pages + 1
                 assert found["total"] == (700 if part == "calls" else (await muster.runs.find(run["id"])).last_seq)
             assert len({row[name] for row in rows}) == len(rows) == found["total"]

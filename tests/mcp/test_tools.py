@@ -399,8 +399,8 @@ async def test_the_same_request_key_starts_one_run_and_another_call_under_it_is_
         first, second = [await desk.call("ask", agent="sim/echo", prompt="hi", request_key="k") for _ in range(2)]
         assert first["id"] == second["id"]
         assert (await desk.refused("ask", agent="sim/echo", prompt="ho", request_key="k"))["error"] == "conflict"
-        battle = {"agent": "sim/echo", "counterpart": "sim/echo"}
-        spelled: list[dict[str, object]] = [{**battle}, {**battle, "message_limit": 25, "system_prompt": ""}]
+        battle: dict[str, Any] = {"agent": "sim/echo", "counterpart": "sim/echo"}
+        spelled: list[dict[str, Any]] = [battle, {**battle, "message_limit": 25, "system_prompt": ""}]
         started = [await desk.call("start_battle", **one, request_key="b") for one in spelled]
         assert started[0]["id"] == started[1]["id"]
         tasks = [(await desk.call("fan_out", prompts=["a", "b"], request_key="f"))["ids"] for _ in range(2)]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
-from muster.mcp.transports import LONGEST_LINE, LineSplitter, LongLine
+from muster.mcp.transports import MAX_LINE, LineSplitter, LongLine
 from tests import forked, forkserver
 from tests.api.server import CI, EVE, TOKENS, Project, Server
 from tests.mcp.coordinated import AGENTS, PATIENCE, Desk, project_in, stdio
@@ -179,7 +179,7 @@ async def test_a_line_that_is_too_long_is_refused_under_its_id_and_the_next_ones
     async with asyncio.timeout(PATIENCE):
         await process.stdout.readline()
         for id_, first in ((7, True), ("a", False)):
-            arguments = {"agent": "sim/echo", "prompt": "x" * LONGEST_LINE}
+            arguments = {"agent": "sim/echo", "prompt": "x" * MAX_LINE}
             params = {"name": "ask", "arguments": arguments}
             line = {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
             process.stdin.write(told(line, first=first) + b'{"jsonrpc":"2.0","id":8,"method":"ping"}\n')

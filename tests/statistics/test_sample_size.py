@@ -7,7 +7,7 @@ import pytest
 
 from muster.domain.case import Status
 from muster.statistics.paired_tests import lower_limit
-from muster.statistics.sample_size import MOST_EPOCHS, Needed, Spread, needed_for_change, needed_for_margin
+from muster.statistics.sample_size import MAX_EPOCHS, Needed, Spread, needed_for_change, needed_for_margin
 from muster.suites.compare.test import compare
 from muster.suites.compare.values import EpochOutcome
 
@@ -58,7 +58,7 @@ def test_where_cases_themselves_differ_no_number_of_epochs_is_promised() -> None
 
 
 def test_epochs_beyond_the_limit_are_told_from_those_that_never_decide() -> None:
-    spread = Spread(mean=0.0, cases=CASES, epochs=2, between=0.0, within=MOST_EPOCHS)
+    spread = Spread(mean=0.0, cases=CASES, epochs=2, between=0.0, within=MAX_EPOCHS)
     found = needed_for_margin([spread], MARGIN, ALPHA)
     assert (found.more_epochs, found.epochs_decide) == (None, True)
 

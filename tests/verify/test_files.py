@@ -6,7 +6,7 @@ import pytest
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.verify.declaration.verification import LeftOut, Limits, Verifier
-from muster.verify.sources.files import MOST_TOLD, Bounds, FileSelection, Selected, select
+from muster.verify.sources.files import MAX_TOLD, Bounds, FileSelection, Selected, select
 from tests.git.repository import Repository
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -211,7 +211,7 @@ async def test_code_that_nobody_can_be_shown_stops_everything_and_is_named(repos
 
 
 async def test_a_message_about_many_files_is_bounded(repository: Repository) -> None:
-    for number in range(MOST_TOLD + 3):
+    for number in range(MAX_TOLD + 3):
         repository.write(f"bad{number:02}.py", "\0")
     with pytest.raises(BadArgument, match=r"bad09\.py \(binary, although its name is that of code\), and 3 more"):
         await chosen(repository.folder, ".")

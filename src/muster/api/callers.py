@@ -15,7 +15,7 @@ from muster.settings.service import TokenSection
 
 Scope = Literal["read", "start", "review", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "start", "review", "admin")
-LEAST_SECRET = 16  # characters
+MIN_SECRET = 16  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +79,10 @@ def read_tokens(settings: Settings) -> TokenTable:
                 f"token {section.name!r} has no secret: {section.secret_env} is not set",
                 suggestions=(f"set {section.secret_env}, or remove the token from muster.toml",),
             )
-        if len(secret) < LEAST_SECRET:
+        if len(secret) < MIN_SECRET:
             raise BadConfiguration(
                 f"the secret of token {section.name!r} is too short: {section.secret_env} must have at least "
-                f"{LEAST_SECRET} characters",
+                f"{MIN_SECRET} characters",
                 suggestions=("use a random one, for example from: openssl rand -hex 32",),
             )
         if secret in [other for _, other in found]:

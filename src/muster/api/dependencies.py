@@ -19,11 +19,11 @@ from muster.domain.errors import BadArgument, BadConfiguration, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState, StartRequest
 
-MOST_KEY = 200  # characters of an idempotency key
-MOST_PAGE = 500  # rows
+MAX_KEY = 200  # characters of an idempotency key
+MAX_PAGE = 500  # rows
 LAST = "last"
 
-PageLimit = Annotated[int, Query(ge=1, le=MOST_PAGE, description="The most rows of one page.")]
+PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="The most rows of one page.")]
 RunReference = Annotated[str, Query(min_length=1, max_length=200, description="The id or the name of a run.")]
 
 
@@ -157,7 +157,7 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
-        max_length=MOST_KEY,
+        max_length=MAX_KEY,
         description="A key of the client's choice: the same request sent again under it starts nothing.",
     ),
 ]

@@ -75,7 +75,7 @@ CODES = {
 }
 
 
-LONGEST_MESSAGE = 10_000  # characters: secrets are looked for in all of it
+MAX_MESSAGE = 10_000  # characters: secrets are looked for in all of it
 METHODS = ("DELETE", "GET", "POST", "PUT")
 
 
@@ -132,7 +132,7 @@ def _field(flaw: FieldFlaw, clean: Callable[[str], str]) -> JsonObject:
 
 
 def _shortened(message: str) -> str:
-    return message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
+    return message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}…"
 
 
 def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:

@@ -20,7 +20,7 @@ from muster.text.json_documents import flaw_of
 from muster.text.views import json_bytes
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # of which there must be two, one after the other
-MOST_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
+MAX_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
 
 
 class JsonRequest(Request):
@@ -41,8 +41,8 @@ class JsonRequest(Request):
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> JsonObject:
-    if len(pairs) > MOST_KEYS:
-        raise HTTPException(400, f"body: an object may have {MOST_KEYS:,} keys")
+    if len(pairs) > MAX_KEYS:
+        raise HTTPException(400, f"body: an object may have {MAX_KEYS:,} keys")
     found = dict(pairs)
     if len(found) < len(pairs):
         raise HTTPException(400, "body: an object has the same key twice; duplicate keys are not allowed")

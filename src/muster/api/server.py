@@ -24,8 +24,8 @@ from muster.settings import Settings
 from muster.text.http_messages import whole_response
 
 GRACE_SECONDS = 5  # for responses that are under way when the server stops
-MOST_REFUSED = 100  # connections that are open only to be told that there are too many
-MOST_PIPELINED = 16  # requests of one connection that wait for the response to the one before
+MAX_REFUSED = 100  # connections that are open only to be told that there are too many
+MAX_PIPELINED = 16  # requests of one connection that wait for the response to the one before
 VERSIONS = frozenset({"1.0", "1.1"})
 OTHER_FILES = 1_000  # that the process may need besides connections
 RETRY_SECONDS = 5  # after which a refused client may try again
@@ -55,7 +55,7 @@ class OpenConnections:
     @property
     def has_room_to_refuse(self) -> bool:
         """Return whether one more client can be told that there are too many connections, or is just cut off."""
-        return self._refused <= MOST_REFUSED
+        return self._refused <= MAX_REFUSED
 
     def open(self, address: str) -> RequestRefused | None:
         """Count a connection; returns why its requests are refused when there are too many."""
@@ -174,7 +174,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Take note that the headers are there; raises ValueError for a request that is not even looked at."""
-        if len(self.pipeline) >= MOST_PIPELINED:
+        if len(self.pipeline) >= MAX_PIPELINED:
             raise ValueError("too many requests wait on one connection")
         if not self.url.startswith(b"/"):
             raise ValueError("the request target must be a path")

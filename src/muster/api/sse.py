@@ -24,7 +24,7 @@ RETRY_MS = 2_000  # after which a client connects again
 HEADERS = {"cache-control": "no-store, no-transform", "x-accel-buffering": "no"}
 HEARTBEAT = b": heartbeat\n\n"
 OPENING = b"retry: %d\n\n" % RETRY_MS
-MOST_FRAMES, MOST_FRAME_BYTES = 4_096, 16 * 1024 * 1024
+MAX_FRAMES, MAX_FRAME_BYTES = 4_096, 16 * 1024 * 1024
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 Stood = Callable[[Event | RunEnd], Awaitable[Standing | None]]  # returns how a run stood after an update
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -57,7 +57,7 @@ def _id_of(update: RunUpdate) -> int | None:
 class FrameCache:
     """The frames of the newest events, so that an event is encoded once for all watchers."""
 
-    def __init__(self, most: int = MOST_FRAMES, most_bytes: int = MOST_FRAME_BYTES) -> None:
+    def __init__(self, most: int = MAX_FRAMES, most_bytes: int = MAX_FRAME_BYTES) -> None:
         self._most, self._most_bytes = most, most_bytes
         self._frames: dict[tuple[object, ...], bytes] = {}
         self._bytes = 0

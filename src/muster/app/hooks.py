@@ -25,8 +25,8 @@ from muster.text.views import json_bytes
 
 TIMEOUTS = Timeouts(connect=10.0, idle=30.0, call=30.0)
 REPEAT_SECONDS = 45.0  # after which a hook that failed, or whose server died, is told again; then 4 times that
-MOST_TRIES = 5  # of a hook that fails
-MOST_AT_ONCE = 8
+MAX_TRIES = 5  # of a hook that fails
+MAX_AT_ONCE = 8
 Target = tuple[str, ...] | str
 
 
@@ -57,8 +57,8 @@ class RunHooks:
         if not self.is_declared:
             return 0
         self._seen = self._store.changes.commits
-        due = await self._store.announcements.due(self._clock.now(), MOST_AT_ONCE + len(except_for))
-        found = [one for one in due if one.run not in except_for][:MOST_AT_ONCE]
+        due = await self._store.announcements.due(self._clock.now(), MAX_AT_ONCE + len(except_for))
+        found = [one for one in due if one.run not in except_for][:MAX_AT_ONCE]
         await asyncio.gather(*(self._tell_one(one, on_note) for one in found))
         return len(found)
 
@@ -71,7 +71,7 @@ class RunHooks:
             if run is not None:
                 await self.tell(run)
         except MusterError as error:
-            again = one.tries + 1 < MOST_TRIES
+            again = one.tries + 1 < MAX_TRIES
             on_note(f"a hook about run {one.run} failed{'' if again else ' for the last time'}: {error.message}")
             if again:
                 return

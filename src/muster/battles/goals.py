@@ -17,7 +17,7 @@ from muster.text.files import opened, shown, text_lines
 from muster.text.forms import Form
 from muster.text.json_documents import json_fault
 
-MOST_BYTES = 10_000_000
+MAX_BYTES = 10_000_000
 _YAML, _LINES = (".yaml", ".yml", ".json"), (".jsonl", ".ndjson")
 
 
@@ -54,8 +54,8 @@ def _refused(flaws: list[Flaw]) -> BadFile:
 
 def _items(path: Path) -> Items:
     with opened(path) as file:
-        if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
-            raise Unreadable(f"larger than {MOST_BYTES:,} bytes, the maximum for such a file")
+        if len(file.read(MAX_BYTES + 1)) > MAX_BYTES:
+            raise Unreadable(f"larger than {MAX_BYTES:,} bytes, the maximum for such a file")
     if path.suffix.lower() in _LINES:
         items = Items(1)
         for value, line in _rows(path):
@@ -75,7 +75,7 @@ def _items(path: Path) -> Items:
 
 def _rows(path: Path) -> Iterator[tuple[Any, int]]:
     with opened(path) as file:
-        for number, line in enumerate(text_lines(file, MOST_BYTES), 1):
+        for number, line in enumerate(text_lines(file, MAX_BYTES), 1):
             if not line.strip():
                 continue
             try:

@@ -15,9 +15,9 @@ from muster.judging.structured import StructuredAnswer, StructuredQuestion
 from muster.text.words import shorten
 
 _TOKENS = 768
-_MOST_CRITERIA = 20
-_LONGEST_MESSAGE = 20_000  # characters of one message that a judge is shown
-_LONGEST_REASON = 2000
+_MAX_CRITERIA = 20
+_MAX_MESSAGE = 20_000  # characters of one message that a judge is shown
+_MAX_REASON = 2000
 
 _INSTRUCTIONS = """\
 You are a strict and fair judge. An agent talks with a counterpart. Decide whether the goal is reached by what the \
@@ -72,7 +72,7 @@ def judge_question(
 def _quoted(messages: Sequence[BattleMessage], fence: Fence) -> Iterator[str]:
     for one in messages:
         who = "agent" if one.role is Role.ASSISTANT else "counterpart"
-        yield fence.around(f"message {one.seq} of the {who}", shorten(one.content, _LONGEST_MESSAGE))
+        yield fence.around(f"message {one.seq} of the {who}", shorten(one.content, _MAX_MESSAGE))
 
 
 def _read(found: Mapping[str, Any]) -> Mapping[str, Json] | str:
@@ -84,8 +84,8 @@ def _read(found: Mapping[str, Any]) -> Mapping[str, Json] | str:
         return f'the verdict "{verdict}" contradicts the confidence {confidence:g} that the goal is reached'
     if verdict == GoalVerdict.YES and not any(one.strip() for one in found["criteria"]):
         return 'a "yes" names the conditions that were checked, and "criteria" names none'
-    if len(found["criteria"]) > _MOST_CRITERIA:
-        return f"it has {len(found['criteria'])} criteria; at most {_MOST_CRITERIA} are read"
+    if len(found["criteria"]) > _MAX_CRITERIA:
+        return f"it has {len(found['criteria'])} criteria; at most {_MAX_CRITERIA} are read"
     return found
 
 
@@ -100,7 +100,7 @@ def decision_of(
         verdict=GoalVerdict.UNCERTAIN if found is None else GoalVerdict(found["verdict"]),
         confidence=None if found is None else float(found["confidence"]),
         criteria=() if found is None else tuple(found["criteria"]),
-        reason=f"no verdict: {answer.flaw}" if found is None else shorten(found["reason"], _LONGEST_REASON),
+        reason=f"no verdict: {answer.flaw}" if found is None else shorten(found["reason"], _MAX_REASON),
         model=next((one.model for one in reversed(answer.replies) if one.model), judge),
     )
     return made.paid(answer.replies)

@@ -14,7 +14,7 @@ from muster.text import typed
 from muster.text.declared_values import read_value
 
 NO_SCALE_TEST = "not a valid spec of a scale test"
-MOST_RUNS, MOST_CONCURRENT = 10, 3  # of one scale test, unless the operator raises them
+MAX_RUNS, MAX_CONCURRENT = 10, 3  # of one scale test, unless the operator raises them
 RUNS_LIMIT, CONCURRENCY_LIMIT = "battles.runs", "battles.concurrency"  # the names of the operator's limits
 
 
@@ -30,7 +30,7 @@ class ScaleSpec(Measurement):
     @property
     def at_once(self) -> int:
         """Return how many battles are played at the same time; one that waits in a batch leaves its place."""
-        return self.concurrency or MOST_CONCURRENT
+        return self.concurrency or MAX_CONCURRENT
 
     @property
     def subjects(self) -> tuple[tuple[str, PromptVariant], ...]:
@@ -155,8 +155,8 @@ def require_limits(spec: ScaleSpec, limits: Mapping[str, int]) -> None:
     """Raise BadArgument for each limit of the operator that a scale test exceeds."""
     flaws = []
     for name, given, key, usual in (
-        ("runs", spec.runs, RUNS_LIMIT, MOST_RUNS),
-        ("concurrency", spec.at_once, CONCURRENCY_LIMIT, MOST_CONCURRENT),
+        ("runs", spec.runs, RUNS_LIMIT, MAX_RUNS),
+        ("concurrency", spec.at_once, CONCURRENCY_LIMIT, MAX_CONCURRENT),
     ):
         most = limits.get(key, usual)
         if given > most:

@@ -33,7 +33,7 @@ from muster.text.thresholds import reaches
 from muster.text.words import count, percent
 
 ALPHA = 0.05
-_LEAST_P = 0.001  # that is written as a number
+_MIN_P = 0.001  # that is written as a number
 QUANTILES = (50, 90, 99)
 ENDING_NAMES: Mapping[BattleEnding, str] = {  # as counts name them
     BattleEnding.GOAL: "goal",
@@ -116,7 +116,7 @@ class PairedComparison:
     @property
     def p_words(self) -> str:
         """Return the p of the test; what would be rounded to nothing is written as a bound."""
-        return f"p = {self.p:.3f}" if self.p >= _LEAST_P else f"p < {_LEAST_P}"
+        return f"p = {self.p:.3f}" if self.p >= _MIN_P else f"p < {_MIN_P}"
 
     @property
     def word(self) -> str:

@@ -29,7 +29,7 @@ from muster.store.base import Store
 from muster.text import typed
 from muster.text.words import count
 
-MOST_MESSAGES = 500  # on one page
+MAX_MESSAGES = 500  # on one page
 _PAGE = 250  # events that are read at once
 
 

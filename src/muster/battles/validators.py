@@ -14,8 +14,8 @@ from muster.text.limited.patterns import found_in, pattern_flaw
 from muster.text.schemas.json_schema import bounded_schema_flaw, evaluate
 from muster.text.words import one_line
 
-_MOST_PATTERNS = 50_000  # characters of all patterns together
-_LONGEST_TEXT = 10_000  # characters that are searched for
+_MAX_PATTERNS = 50_000  # characters of all patterns together
+_MAX_TEXT = 10_000  # characters that are searched for
 _SHOWN = 60  # characters of a pattern in the name of its validator
 
 
@@ -84,8 +84,8 @@ def validator_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Itera
 def total_flaws(validators: Sequence[ReplyValidator]) -> Iterator[str]:
     """Yield what is too much of all validators together: each is compiled or checked before a battle begins."""
     patterns = sum(len(one.pattern) for one in validators)
-    if patterns > _MOST_PATTERNS:
-        yield f"the patterns of all validators have {patterns:,} characters; the maximum is {_MOST_PATTERNS:,}"
+    if patterns > _MAX_PATTERNS:
+        yield f"the patterns of all validators have {patterns:,} characters; the maximum is {_MAX_PATTERNS:,}"
 
 
 def _kind_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[tuple[str, str]]:
@@ -93,8 +93,8 @@ def _kind_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[
         case ValidatorKind.REGEX:
             yield from (("pattern", wrong) for wrong in _pattern_flaws(validator.pattern, allowance))
         case ValidatorKind.CONTAINS:
-            if not says_something(validator.text) or len(validator.text) > _LONGEST_TEXT:
-                yield "text", f"must have from 1 to {_LONGEST_TEXT:,} characters"
+            if not says_something(validator.text) or len(validator.text) > _MAX_TEXT:
+                yield "text", f"must have from 1 to {_MAX_TEXT:,} characters"
         case ValidatorKind.JSON_SCHEMA:
             yield from (("schema", wrong) for wrong in _schema_flaws(validator.schema, allowance))
         case ValidatorKind.PROGRAM:

@@ -48,7 +48,7 @@ from muster.text.schemas.guard import in_schema_thread
 from muster.text.words import shorten
 
 _VALIDATOR_SECONDS = 2.0  # of CPU, for all validators of a reply together
-_CLOSING, _LONGEST_CLOSING = 6, 1500  # messages, and characters of each, that a scale test is shown
+_CLOSING, _MAX_CLOSING = 6, 1500  # messages, and characters of each, that a scale test is shown
 
 
 @workload(WORKLOAD, check=read_spec)
@@ -57,7 +57,7 @@ async def battle(ctx: Context, spec: Any) -> Any:
     # In a thread: the patterns and schemas of a run that is resumed elsewhere are read anew, and may be large.
     playing = _Battle(ctx=ctx, spec=await in_schema_thread(read_spec, spec))
     stop = await playing.play()
-    closing = tuple((str(one.role), shorten(one.content, _LONGEST_CLOSING)) for one in playing.messages[-_CLOSING:])
+    closing = tuple((str(one.role), shorten(one.content, _MAX_CLOSING)) for one in playing.messages[-_CLOSING:])
     return typed.to_builtins(
         BattleOutcome(
             ending=stop.ending,

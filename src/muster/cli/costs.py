@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN = 20  # agents and runs; --json has all of them
-LEAST_MISSED = ("uncertain", "imputed", "budget")
+MIN_MISSED = ("uncertain", "imputed", "budget")
 
 CostRow = tuple[str, BudgetedCost]  # with a name
 
@@ -76,4 +76,4 @@ def _tell(console: "Console", title: str, rows: Sequence[CostRow]) -> None:
     if not rows:
         return
     names = Column(title, [Text(clean(name)) for name, _ in rows], right=False, folds=True, least=12)
-    console.print(fitted([names, *cost_columns([cost for _, cost in rows])], LEAST_MISSED, console.width))
+    console.print(fitted([names, *cost_columns([cost for _, cost in rows])], MIN_MISSED, console.width))

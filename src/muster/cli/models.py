@@ -13,7 +13,7 @@ from muster.cli.terminal.table import Column, fitted
 if TYPE_CHECKING:
     from rich.console import Console
 
-LEAST_MISSED = ("context", "at most", "since", "in", "out")
+MIN_MISSED = ("context", "at most", "since", "in", "out")
 
 
 def list_models(
@@ -51,7 +51,7 @@ def _print(console: "Console", found: Sequence[OfferedModelView]) -> None:
         Column("in", [_dollars(one.input_usd) for one in found]),
         Column("out", [_dollars(one.output_usd) for one in found]),
     ]
-    console.print(fitted(columns, LEAST_MISSED, console.width))
+    console.print(fitted(columns, MIN_MISSED, console.width))
 
 
 def _tokens(count: int | None) -> str:

@@ -40,7 +40,7 @@ RunUnpricedOption = Annotated[bool, Option("--allow-unpriced", heading=RUN, help
 LimitOption = Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many to list.")]
 
 ADD_BATCH = "add --dispatch batch"
-LONGEST_POLL = 300.0
+MAX_POLL = 300.0
 PollOption = Annotated[
     float | None,
     Option(
@@ -88,7 +88,7 @@ def patience_of(
     for option, given in (("--poll-interval", poll_interval), ("--deadline", deadline)):
         _check(option, given, "more than 0 seconds", given is None or 0 < given < math.inf)
     _check("--max-parked", max_parked, "1 or more", max_parked is None or max_parked >= 1)
-    longest = None if poll_interval is None else max(LONGEST_POLL, poll_interval)
+    longest = None if poll_interval is None else max(MAX_POLL, poll_interval)
     wanted = {
         "linger": linger,
         "poll_first": poll_interval,
@@ -171,8 +171,8 @@ def read_text(given: str | None, noun: str, remedy: str) -> str:
 
 def filled(order: Order, kind: WorkKind) -> Order:
     """Return an order with what stands on standard input; what is wrong with that is told with all that is wrong."""
-    kind_of_order: Any = type(order)
-    piped = [one.name for one in order_fields(kind_of_order) if one.declared.piped]
+    declared: Any = type(order)
+    piped = [one.name for one in order_fields(declared) if one.declared.piped]
     given: dict[str, Any] = {name: read_text(getattr(order, name), name, kind.example) for name in piped}
     return replace(order, **given)
 

@@ -14,7 +14,7 @@ from muster.app.runs.reports import RunReport, RunSummary
 from muster.app.views.errors import not_passed
 from muster.app.views.runs import left_run_view, ways_on
 from muster.cli.drive import ProgressSource, drive
-from muster.cli.people import MOST_TOLD, question_words
+from muster.cli.people import MAX_TOLD, question_words
 from muster.cli.reports import Teller, WantedReport, write_wanted
 from muster.cli.terminal.batches import batch_name, calls, trouble_lines
 from muster.cli.terminal.display import display
@@ -122,7 +122,7 @@ def leave(
     batches = found.under_way or found.batches
     ways = ways_on(run, found)
     named = " and ".join(batch_name(batch) for batch in batches)
-    lines = [clean(question_words(question)) for question in questions[:MOST_TOLD]]
+    lines = [clean(question_words(question)) for question in questions[:MAX_TOLD]]
     lines += [f"run {run.id} waits for {_awaited(run, found, named, len(questions))}"]
     lines += [clean(line) for line in trouble_lines(found.stalled)]
     lines += [f"continue with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]

@@ -13,9 +13,9 @@ from muster.domain.errors import BadArgument, Conflict
 from muster.domain.ids import RunId
 
 LOOK_SECONDS = 0.5
-MOST_TOLD = 5  # questions of one run; the others are counted
-LONGEST_PROMPT = 2000  # characters of a question that is told
-LONGEST_LINE = 65_536  # bytes that are read at once
+MAX_TOLD = 5  # questions of one run; the others are counted
+MAX_PROMPT = 2000  # characters of a question that is told
+MAX_LINE = 65_536  # bytes that are read at once
 
 
 class QuestionTeller:
@@ -52,9 +52,9 @@ class QuestionTeller:
         if self._prompts:
             self._prompted = name
             self._prompting = asyncio.get_running_loop().create_task(ask_in_terminal(self._muster, question))
-        elif len(self._told) <= MOST_TOLD:
+        elif len(self._told) <= MAX_TOLD:
             self._tell(question_words(question))
-        elif len(self._told) == MOST_TOLD + 1:
+        elif len(self._told) == MAX_TOLD + 1:
             self._tell(f"more questions are open; list them with: muster runs show {self._run}")
 
 
@@ -66,7 +66,7 @@ def question_words(question: OpenQuestion) -> str:
 def _asked(question: OpenQuestion) -> str:
     prompt = question.prompt
     call = f"muster runs show {question.run} --call {shlex.quote(question.key)}"
-    shown = prompt if len(prompt) <= LONGEST_PROMPT else f"{prompt[:LONGEST_PROMPT]}…\n  (read it whole with: {call})"
+    shown = prompt if len(prompt) <= MAX_PROMPT else f"{prompt[:MAX_PROMPT]}…\n  (read it whole with: {call})"
     shape = f"\n  (the answer must be JSON that fits a schema, shown by: {call} --json)" if question.schema else ""
     return f"{question.agent} is asked: {shown}{shape}"
 
@@ -99,5 +99,5 @@ async def read_line(terminal: int) -> str | None:
         await ready.wait()
     finally:
         loop.remove_reader(terminal)
-    line = os.read(terminal, LONGEST_LINE)
+    line = os.read(terminal, MAX_LINE)
     return line.decode("utf-8", "surrogateescape") if line else None

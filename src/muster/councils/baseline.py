@@ -32,7 +32,7 @@ from muster.engine.context import Context
 from muster.text import typed
 
 KEY = "baseline"
-MOST_SAMPLES = 8  # an evaluator that reads more of them weighs none with care
+MAX_SAMPLES = 8  # an evaluator that reads more of them weighs none with care
 _COUNCIL = "the council"
 # With a no-break space, which no name of a member may have, so that no member's own budget is this one.
 _ALLOWANCE = "the\u00a0baseline"
@@ -78,8 +78,8 @@ def samples_next(asked: int, spent: Microdollars, dearest: Microdollars, cap: Mi
     `dearest` is what a sample cost at most so far, and `free` how often an agent is asked that costs nothing.
     """
     if dearest == NOTHING:
-        return int(asked < min(free, MOST_SAMPLES))
-    return max(0, min((cap - spent) // dearest, MOST_SAMPLES - asked))
+        return int(asked < min(free, MAX_SAMPLES))
+    return max(0, min((cap - spent) // dearest, MAX_SAMPLES - asked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from muster.councils.order import DEFAULT_QUORUM
 from muster.councils.rules.values import CouncilPhase
 from muster.domain.errors import BadArgument
 
-LEAST_QUORUM = 2  # one proposal has no rival, and one evaluator has nobody to agree with
+MIN_QUORUM = 2  # one proposal has no rival, and one evaluator has nobody to agree with
 # Of what the longer phase gets, for the shorter: a phase that was quick once would else have no time to be slow.
-_LEAST_PART = 0.25
-_LARGEST_DENOMINATOR = 12  # whoever writes 0.67 means two thirds
+_MIN_PART = 0.25
+_MAX_DENOMINATOR = 12  # whoever writes 0.67 means two thirds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,8 @@ def quorum_of(members: int, share: float = DEFAULT_QUORUM) -> int:
     """Return how many of so many members must answer for a phase to go on: a share of them, and at least two."""
     if not 0 < share <= 1:
         raise BadArgument(f"quorum must be above 0 and at most 1, not {share!r}")
-    exact = Fraction(share).limit_denominator(_LARGEST_DENOMINATOR)
-    return max(LEAST_QUORUM, ceil(exact * members))
+    exact = Fraction(share).limit_denominator(_MAX_DENOMINATOR)
+    return max(MIN_QUORUM, ceil(exact * members))
 
 
 def phase_seconds(
@@ -58,4 +58,4 @@ def _usual(observed: list[PhaseTime]) -> dict[CouncilPhase, float]:
     seen = {phase: [one.seconds for one in observed if one.phase is phase] for phase in CouncilPhase}
     means = {phase: fsum(seconds) / len(seconds) for phase, seconds in seen.items() if seconds}
     longest = max(means.values(), default=0.0) or 1.0
-    return {phase: max(means.get(phase, longest) / longest, _LEAST_PART) for phase in CouncilPhase}
+    return {phase: max(means.get(phase, longest) / longest, _MIN_PART) for phase in CouncilPhase}

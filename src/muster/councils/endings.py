@@ -11,7 +11,7 @@ from math import isclose
 from muster.councils.deadlines import quorum_of
 from muster.councils.rules.outcome import CouncilRound
 from muster.councils.rules.stopping import (
-    LEAST_MEMBERS,
+    MIN_MEMBERS,
     Conditions,
     StopDecision,
     StopReason,
@@ -30,7 +30,7 @@ _CENTS = 0.00005  # what the words about money are rounded by
 _SECONDS = 0.1  # and those about time, together
 _MONEY = re.compile(r"\$(\d+\.\d{4}) are left; the last round cost \$(\d+\.\d{4})")
 _TIME = re.compile(r"(\d+\.\d) s are left; the last round took (\d+\.\d) s")
-_MEMBERS = re.compile(rf"(\d+) of at least {LEAST_MEMBERS} agents are left")
+_MEMBERS = re.compile(rf"(\d+) of at least {MIN_MEMBERS} agents are left")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class HeardRound:
         """Return how the words about the phase may begin that had no quorum; empty when each had one."""
         return (
             *_few(CouncilPhase.PROPOSE, self.proposed, spec),
-            *((f"propose: there are {self.proposals} proposals, and",) if self.proposals < LEAST_MEMBERS else ()),
+            *((f"propose: there are {self.proposals} proposals, and",) if self.proposals < MIN_MEMBERS else ()),
             *_few(CouncilPhase.EVALUATE, self.evaluated, spec),
         )
 
@@ -114,7 +114,7 @@ class CouncilEnd:
             yield f"it ended by {reason}, which does not bound it"
         if reason is StopReason.BUDGET and self.has_budget is False:
             yield "it ended by its budget, and has none"
-        if reason is StopReason.MEMBERS and not heard.is_begun and self._members_left >= LEAST_MEMBERS:
+        if reason is StopReason.MEMBERS and not heard.is_begun and self._members_left >= MIN_MEMBERS:
             yield "it ended for want of members, and nobody was asked who did not answer"
 
     @property
@@ -145,7 +145,7 @@ class CouncilEnd:
                 return found is not None and float(found[1]) <= float(found[2]) / 2 + _SECONDS
             case _:
                 found = _MEMBERS.fullmatch(detail)
-                return found is not None and self._members_left <= int(found[1]) < LEAST_MEMBERS
+                return found is not None and self._members_left <= int(found[1]) < MIN_MEMBERS
 
     def _stopped_words(self, heard: HeardRound) -> Iterator[str]:
         number, members = len(self.rounds), len(self.spec.members)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from muster.councils.deadlines import LEAST_QUORUM, call_seconds, quorum_of
+from muster.councils.deadlines import MIN_QUORUM, call_seconds, quorum_of
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
@@ -48,7 +48,7 @@ from muster.text import typed
 STOP = "stop"  # the channel on which a person ends a council
 BENCHED_EVENT = "council.benched"  # tells who has no part in a phase, and why
 _LATE = (OutOfTime, TimedOut, Stalled)
-_LEAST_PROPOSALS = 2
+_MIN_PROPOSALS = 2
 Said = Proposal | Evaluation | CouncilAbstention
 
 
@@ -338,8 +338,8 @@ def require_quorum(found: PhaseRecord, number: int, members: int, share: float) 
     why = ""
     if found.answers < needed:
         why = f"{found.answers} of {members} members answered, and {needed} are needed"
-    elif found.phase is CouncilPhase.PROPOSE and len(found.proposals) < _LEAST_PROPOSALS:
-        why = f"there are {len(found.proposals)} proposals, and {_LEAST_PROPOSALS} are needed"
+    elif found.phase is CouncilPhase.PROPOSE and len(found.proposals) < _MIN_PROPOSALS:
+        why = f"there are {len(found.proposals)} proposals, and {_MIN_PROPOSALS} are needed"
     if why:
         missing = "; ".join(f"{one.agent}: {one.cause} ({one.reason})" for one in found.abstentions)
         again = "resume the run to ask again those who failed"
@@ -349,5 +349,5 @@ def require_quorum(found: PhaseRecord, number: int, members: int, share: float) 
 
 def _has_enough(found: PhaseRecord) -> bool:
     """Return whether a lower quorum would let a phase go on that failed."""
-    proposed = found.phase is CouncilPhase.EVALUATE or len(found.proposals) >= _LEAST_PROPOSALS
-    return proposed and found.answers >= LEAST_QUORUM
+    proposed = found.phase is CouncilPhase.EVALUATE or len(found.proposals) >= _MIN_PROPOSALS
+    return proposed and found.answers >= MIN_QUORUM

@@ -31,7 +31,7 @@ from muster.text.forms import Form
 from muster.text.words import unknown_keys
 
 NAME = "council.yaml"
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _PLACEHOLDER = "?"  # a policy has no question yet
 MODERATOR = "moderator"  # the role of an agent that neither proposes nor evaluates
 

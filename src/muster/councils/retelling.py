@@ -64,7 +64,7 @@ def retell(spec: Json, outcome: Json, calls: Calls, rules: DefaultRules, has_bud
     )
     flaws = (*retelling.flaws, *ended.flaws(rules), *retelling.strays)
     if flaws:
-        raise BadArgument("; ".join(flaws[:_MOST_FLAWS]))
+        raise BadArgument("; ".join(flaws[:_MAX_FLAWS]))
     result = replace(told.result, question=wanted.question, members=wanted.members, rounds=rounds)
     return typed.to_builtins(replace(told, result=result))
 
@@ -263,7 +263,7 @@ class _Retelling:
                 return
 
 
-_MOST_FLAWS = 5  # in a sentence
+_MAX_FLAWS = 5  # in a sentence
 
 
 def _absent(one: CouncilRound, phase: CouncilPhase) -> Mapping[str, CouncilAbstention]:

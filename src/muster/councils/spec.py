@@ -14,7 +14,7 @@ from muster.councils.order import (
     MAX_MEMBERS,
     CouncilFields,
 )
-from muster.councils.rules.stopping import LEAST_MEMBERS, StopRule
+from muster.councils.rules.stopping import MIN_MEMBERS, StopRule
 from muster.councils.rules.values import CouncilMember
 from muster.domain.call import says_something
 from muster.domain.canonical import Json, JsonObject
@@ -93,7 +93,7 @@ def spec_flaws(spec: CouncilSpec, *, alone: bool = True) -> Iterator[FieldFlaw]:
     """Yield what is wrong with a council; one that is not alone gets more members."""
     if not says_something(spec.question):
         yield FieldFlaw(path="question", message="is empty", code=FlawCode.OUT_OF_BOUNDS)
-    yield from _member_flaws(spec.members, LEAST_MEMBERS if alone else 0)
+    yield from _member_flaws(spec.members, MIN_MEMBERS if alone else 0)
     yield from _moderator_flaws(spec)
     flaws = list(field_flaws(spec))
     yield from flaws
@@ -112,7 +112,7 @@ def _member_flaws(members: tuple[CouncilMember, ...], least: int) -> Iterator[Fi
     """Yield what is wrong with the members: too few, too many, doubles, names and budgets that are none."""
     if not least <= len(members) <= MAX_MEMBERS:
         lacking = f": it needs {least - len(members)} more" if len(members) < least else ""
-        number = f"a council has from {LEAST_MEMBERS} to {MAX_MEMBERS} members, not {len(members)}"
+        number = f"a council has from {MIN_MEMBERS} to {MAX_MEMBERS} members, not {len(members)}"
         yield FieldFlaw(path="agents", message=number + lacking, code=FlawCode.OUT_OF_BOUNDS, by_itself=True)
     counted = Counter(member.name for member in members)
     for place, member in enumerate(members):

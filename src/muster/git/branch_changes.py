@@ -12,7 +12,7 @@ from muster.git.saved_work import SavedWork, commit_tree
 from muster.git.snapshots import tree_of
 
 _PART_INDEX = "muster-part-"
-MOST_PATCH = 32 * 1_048_576  # bytes
+MAX_PATCH = 32 * 1_048_576  # bytes
 _OPTIONS = (
     "-p", "-r", "-U0", "--text", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
     "--src-prefix=a/", "--dst-prefix=b/",
@@ -78,11 +78,11 @@ class LineChanges:
 async def lines_changed(layout: Layout, work: SavedWork) -> dict[str, LineChanges]:
     """Return what a branch changed since its base, line by line; raise when that is too much to be looked at."""
     arguments = ("diff-tree", *_OPTIONS, work.base, work.head)
-    answer = await layout.git.run(*arguments, most=MOST_PATCH)
+    answer = await layout.git.run(*arguments, most=MAX_PATCH)
     if answer.code != 0:
         raise layout.git.failed(arguments, answer)
     if answer.cut:
-        raise MusterError(f"the changes on {work.branch} are more than {MOST_PATCH // 1_048_576} MB")
+        raise MusterError(f"the changes on {work.branch} are more than {MAX_PATCH // 1_048_576} MB")
     return read_patch(answer.output.decode("utf-8", "replace"))
 
 

@@ -8,7 +8,7 @@ from muster.git.commands import GitCommands
 from muster.git.layout import HEADS, PREFIX, Layout
 
 _ABSENT = ""  # for update-ref: the branch must not exist yet
-_MOST_SUFFIX = 1_000
+_MAX_SUFFIX = 1_000
 
 
 async def commit_of(git: GitCommands, ref: str) -> str | None:
@@ -93,7 +93,7 @@ def candidates(name: str) -> Iterator[str]:
 
 def more_candidates(name: str) -> Iterator[str]:
     """Yield the names of more branches for a tree."""
-    yield from (f"{PREFIX}{name}-{number}" for number in range(2, _MOST_SUFFIX))
+    yield from (f"{PREFIX}{name}-{number}" for number in range(2, _MAX_SUFFIX))
 
 
 def unused(name: str, branches: Mapping[str, str]) -> str:

@@ -16,9 +16,9 @@ from muster.domain.errors import BadArgument, BadConfiguration, MusterError, Not
 from muster.text.secrets.redaction import redact
 
 SECONDS = 600.0  # that one command may take: a checkout of a large repository is slow
-MOST_OUTPUT = 64 * 1_048_576  # bytes of an answer
-_MOST_LINES = 3  # of what git says that are shown
-_MOST_WORDS = 300  # characters of each
+MAX_OUTPUT = 64 * 1_048_576  # bytes of an answer
+_MAX_LINES = 3  # of what git says that are shown
+_MAX_WORDS = 300  # characters of each
 
 # Keys and tokens of the operator stay out: an agent may have configured a filter, which git runs.
 _INHERITED = (
@@ -116,10 +116,10 @@ class GitCommands:
         if answer.code != 0:
             raise self.failed(arguments, answer)
         if answer.cut:
-            raise MusterError(f"git {arguments[0]} wrote more than {MOST_OUTPUT // 1_048_576} MB in {self.folder}")
+            raise MusterError(f"git {arguments[0]} wrote more than {MAX_OUTPUT // 1_048_576} MB in {self.folder}")
         return answer
 
-    async def run(self, *arguments: str, told: bytes = b"", most: int = MOST_OUTPUT) -> Answer:
+    async def run(self, *arguments: str, told: bytes = b"", most: int = MAX_OUTPUT) -> Answer:
         """Run git once, without a shell and in a process group of its own, and return its answer whatever it is."""
         order = ProcessCommand(
             agent="git",
@@ -182,9 +182,9 @@ def storable(path: str) -> str:
 def _shown(words: str) -> str:
     """Return what git says without secrets, in one line: the cause comes first, what it led to last."""
     lines = [line.strip() for line in redact(words).text.splitlines() if line.strip()]
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[: _MOST_LINES - 1], "…", lines[-1]]
-    return "; ".join(line[:_MOST_WORDS] for line in lines)
+    if len(lines) > _MAX_LINES:
+        lines = [*lines[: _MAX_LINES - 1], "…", lines[-1]]
+    return "; ".join(line[:_MAX_WORDS] for line in lines)
 
 
 def _not_started(error: NotStarted, folder: Path) -> MusterError:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from muster.domain.errors import BadArgument
 from muster.git.layout import Layout
 
-_MOST_BYTES = 50 * 1_048_576
+_MAX_BYTES = 50 * 1_048_576
 
 
 def check_copies(layout: Layout, paths: Sequence[str]) -> None:
@@ -55,10 +55,10 @@ def unchanged_copies(tree: Path, copied: Mapping[str, str]) -> set[str]:
 
 def _copy(path: str, source: Path, target: Path) -> str:
     with source.open("rb") as file:
-        data = file.read(_MOST_BYTES + 1)
+        data = file.read(_MAX_BYTES + 1)
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-    if len(data) > _MOST_BYTES:
-        raise _refused(path, f"it is larger than {_MOST_BYTES // 1_048_576} MB")
+    if len(data) > _MAX_BYTES:
+        raise _refused(path, f"it is larger than {_MAX_BYTES // 1_048_576} MB")
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
@@ -67,7 +67,7 @@ def _copy(path: str, source: Path, target: Path) -> str:
 
 def _digest(path: Path) -> str | None:
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return None
         return sha256(path.read_bytes()).hexdigest()
     except OSError:

@@ -26,7 +26,7 @@ PREFIX = "muster/"  # of our branches
 HEADS = "refs/heads/"
 LOCK_SECONDS = 120.0  # to wait for other processes: what is done under the lock of a repository is short
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
-_MOST_RECORD = 4 * 1_048_576  # bytes
+_MAX_RECORD = 4 * 1_048_576  # bytes
 
 
 class TreeState(StrEnum):
@@ -146,7 +146,7 @@ class Layout:
         path = self._file(name, "json")
         try:
             with path.open("rb") as file:
-                return _decode(json.loads(file.read(_MOST_RECORD)), name)
+                return _decode(json.loads(file.read(_MAX_RECORD)), name)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from muster.git.locks import remove_stale
 from muster.git.snapshots import operation_in
 from muster.git.temporary_trees import temporary_tree
 
-_MOST_NAMED = 10  # files that are named in a message
+_MAX_NAMED = 10  # files that are named in a message
 _KEPT = "refs/muster/merges/"  # git deletes no merge before it is applied
 
 
@@ -183,5 +183,5 @@ def _tree_name(branch: str, target: str) -> str:
 
 
 def _named(paths: tuple[str, ...] | list[str]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return ", ".join(paths[:_MOST_NAMED]) + more
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(paths[:_MAX_NAMED]) + more

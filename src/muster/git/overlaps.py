@@ -7,7 +7,7 @@ from itertools import combinations
 from muster.git.branches import is_ancestor, our_branches
 from muster.git.layout import Layout
 
-MOST_PAIRS = 200  # of branches that are merged on trial
+MAX_PAIRS = 200  # of branches that are merged on trial
 _CONFLICT = 1  # the exit code of a trial merge with conflicts
 
 
@@ -34,7 +34,7 @@ async def find_overlaps(layout: Layout, edits: Sequence[BranchEdits]) -> tuple[O
     tips = await _unmerged(layout, {one.branch for one in edits})
     changed = {one.branch: await _paths(layout, one.base, tips[one.branch]) for one in edits if one.branch in tips}
     shared = {(one, other): both for one, other in combinations(changed, 2) if (both := changed[one] & changed[other])}
-    conflicts = {pair: await _conflicts(layout, tips, pair) for pair in list(shared)[:MOST_PAIRS]}
+    conflicts = {pair: await _conflicts(layout, tips, pair) for pair in list(shared)[:MAX_PAIRS]}
     return tuple(
         _overlap(path, shared, conflicts) for path in sorted({path for both in shared.values() for path in both})
     )

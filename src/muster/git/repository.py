@@ -18,7 +18,7 @@ from muster.text.secrets.redaction import redact
 
 SECONDS = 60.0  # that one command of git's may take
 _PLAIN = ("100644", "100755")  # modes of files; links and submodules have others
-_MOST_WORDS = 500  # characters of what git says that are told
+_MAX_WORDS = 500  # characters of what git says that are told
 
 
 class Git:
@@ -118,7 +118,7 @@ class Git:
     async def _git(self, *arguments: str, folder: Path, told: bytes = b"") -> bytes:
         code, found, words = await self._run(*arguments, folder=folder, told=told)
         if code != 0:
-            said = redact(words.decode("utf-8", "replace").strip()[:_MOST_WORDS]).text
+            said = redact(words.decode("utf-8", "replace").strip()[:_MAX_WORDS]).text
             raise BadArgument(f"git {_verb(arguments)} failed in {folder} with exit code {code}: {said}")
         return found
 

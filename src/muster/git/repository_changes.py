@@ -16,9 +16,9 @@ from muster.git.branches import commit_of
 from muster.git.layout import HEADS, PREFIX, Layout, own_exclusions
 from muster.text.secrets.redaction import redact
 
-MOST_REFS = 1_000  # that are compared
-_MOST_VALUE = 200  # characters of a setting
-_MOST_HOOK = 1_048_576  # bytes
+MAX_REFS = 1_000  # that are compared
+_MAX_VALUE = 200  # characters of a setting
+_MAX_HOOK = 1_048_576  # bytes
 _OURS = (HEADS + PREFIX, "refs/muster/", "refs/stash", "refs/remotes/", "refs/bisect/", "refs/worktree/")
 _HIDDEN = " (sha256 "  # follows a setting that is not stored as it is
 _IDLE = ", not executable"  # follows the digest of a hook that git does not run
@@ -125,14 +125,14 @@ async def _refs(layout: Layout) -> dict[str, str]:
     for place in (_REPLACED, "refs/heads", "refs"):
         lines = (await layout.git.ask("for-each-ref", "--format=%(objectname) %(refname)", place)).text.splitlines()
         for commit, _, name in (line.partition(" ") for line in lines):
-            if len(found) < MOST_REFS and not name.startswith(_OURS):
+            if len(found) < MAX_REFS and not name.startswith(_OURS):
                 found[name] = commit
     return found
 
 
 def _stored(value: str) -> str:
     """Return the value of a setting without secrets; one that is not whole is still told from another."""
-    shown = redact(value).text[:_MOST_VALUE].replace("\n", " ")
+    shown = redact(value).text[:_MAX_VALUE].replace("\n", " ")
     return value if shown == value else f"{shown}{_HIDDEN}{sha256(value.encode()).hexdigest()[:12]})"
 
 
@@ -159,7 +159,7 @@ def _files(layout: Layout) -> dict[str, str]:
 
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(_MOST_HOOK)
+        return file.read(_MAX_HOOK)
 
 
 def _digest(content: bytes) -> str:

@@ -21,7 +21,7 @@ from muster.git.layout import HEADS, PREFIX, Layout, TreeRecord, TreeState
 from muster.git.saved_work import keep_head
 from muster.git.snapshots import operation_in, overlooked
 
-_MOST_NAMED = 3  # files that are named in a reason
+_MAX_NAMED = 3  # files that are named in a reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,8 +207,8 @@ def _drop_copies(path: Path, record: TreeRecord) -> None:
 
 
 def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return ", ".join(paths[:_MOST_NAMED]) + more
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(paths[:_MAX_NAMED]) + more
 
 
 def _strangers(layout: Layout, names: frozenset[str]) -> list[str]:

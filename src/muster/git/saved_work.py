@@ -21,9 +21,9 @@ from muster.git.locks import remove_stale
 from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot, tree_of, tree_of_files
 from muster.git.stashes import move_stashes
 
-MOST_FILES = 5_000  # that are listed one by one
-_MOST_MESSAGE = 20_000  # characters
-_MOST_NAMED = 10  # paths in a summary
+MAX_FILES = 5_000  # that are listed one by one
+_MAX_MESSAGE = 20_000  # characters
+_MAX_NAMED = 10  # paths in a summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class SavedWork:
     base: str
     head: str
     commits: int
-    files: tuple[FileChange, ...]  # the first MOST_FILES
+    files: tuple[FileChange, ...]  # the first MAX_FILES
     changed: int  # how many files there are
     summary: str
     uncommitted: bool  # we committed what was not
@@ -151,7 +151,7 @@ async def diff_of_tree(layout: Layout, record: TreeRecord, most_bytes: int) -> s
 async def commit_tree(git: GitCommands, tree: str, parent: str | None, message: str) -> str:
     """Return a commit of a tree, which no branch has yet."""
     parents = () if parent is None else ("-p", parent)
-    text = message.replace("\0", "")[:_MOST_MESSAGE].strip() or "Work in progress"
+    text = message.replace("\0", "")[:_MAX_MESSAGE].strip() or "Work in progress"
     told = f"{text}\n".encode("utf-8", "replace")
     return (await git.ask("commit-tree", "--no-gpg-sign", *parents, "-F", "-", tree, told=told)).text
 
@@ -239,7 +239,7 @@ async def _describe(
         base=record.base,
         head=head,
         commits=commits,
-        files=tuple(files[:MOST_FILES]),
+        files=tuple(files[:MAX_FILES]),
         changed=len(files),
         summary=_summary(branch, commits, files, tuple(_asides(others, seen, operation))),
         uncommitted=uncommitted,
@@ -293,9 +293,9 @@ def _asides(others: Sequence[str], seen: TreeSnapshot, operation: str | None) ->
     if others:
         yield f"more work on {', '.join(others)}"
     if seen.nested:
-        yield f"not committed, nested git repositories: {', '.join(seen.nested[:_MOST_NAMED])}"
+        yield f"not committed, nested git repositories: {', '.join(seen.nested[:_MAX_NAMED])}"
     if seen.unsaved:
-        yield f"changed while it was saved: {', '.join(seen.unsaved[:_MOST_NAMED])}"
+        yield f"changed while it was saved: {', '.join(seen.unsaved[:_MAX_NAMED])}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -15,7 +15,7 @@ from muster.git.layout import Layout, TreeRecord
 
 _INDEX = "muster-index-"
 _USERS_INDEX = "muster-files-"
-_MOST_UNSAVED = 1_000  # paths
+_MAX_UNSAVED = 1_000  # paths
 _OPERATIONS = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -134,7 +134,7 @@ async def _still_different(git: GitCommands, left_out: frozenset[str]) -> tuple[
     """Return the files that differ from an index after everything was added to it: somebody still writes them."""
     changed = (await git.ask("diff-files", "-z", "--name-only", "--ignore-submodules=all")).parts
     new = (await git.ask("ls-files", "-z", "--others", "--exclude-standard")).parts
-    return tuple(sorted({*changed, *new} - left_out))[:_MOST_UNSAVED]
+    return tuple(sorted({*changed, *new} - left_out))[:_MAX_UNSAVED]
 
 
 async def _repositories_in(git: GitCommands) -> set[str]:

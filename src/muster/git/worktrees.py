@@ -56,8 +56,8 @@ from muster.git.saved_work import (
 from muster.git.temporary_trees import make_temporary, remove_temporary
 from muster.text.words import count
 
-_MOST_NAMED = 10  # submodules that are named in a note
-_LEAST_FREE = 100_000  # bytes without which a disk counts as full
+_MAX_NAMED = 10  # submodules that are named in a note
+_MIN_FREE = 100_000  # bytes without which a disk counts as full
 
 
 class Worktrees:
@@ -303,8 +303,8 @@ async def _notes(layout: Layout, record: TreeRecord) -> tuple[str, ...]:
     modules = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     notes = []
     if modules:
-        more = ", …" if len(modules) > _MOST_NAMED else ""
-        notes.append(f"submodules are not initialised: {', '.join(modules[:_MOST_NAMED])}{more}")
+        more = ", …" if len(modules) > _MAX_NAMED else ""
+        notes.append(f"submodules are not initialised: {', '.join(modules[:_MAX_NAMED])}{more}")
     if pointers := (await git.ask("ls-files", "-z", ":(attr:filter=lfs)")).parts:
         are = "is a pointer" if len(pointers) == 1 else "are pointers"
         notes.append(f"{count(len(pointers), 'file')} of Git LFS {are}; git lfs pull gets the contents")
@@ -349,7 +349,7 @@ def _failed(layout: Layout, name: str, error: Exception) -> Exception:
 
 def _is_full(folder: Path) -> bool:
     try:
-        return shutil.disk_usage(folder).free < _LEAST_FREE
+        return shutil.disk_usage(folder).free < _MIN_FREE
     except OSError:
         return False
 

@@ -18,7 +18,7 @@ from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
 from muster.domain.task import TaskState
-from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
+from muster.mcp.sizes import ENVELOPE, MAX_ANSWER, Answer, Pointer, fit_all
 from muster.text.views import View, asdict, plain
 
 SHORT_OUTPUT = 500  # characters of an output where many are told of
@@ -94,13 +94,13 @@ async def whole(muster: Muster, run: Run) -> Answer:
 async def whole_of_all(muster: Muster, runs: Sequence[Run]) -> list[Answer]:
     """Return how several runs stand, as much as one answer holds of all of them."""
     found = [await document(muster, run) for run in runs]
-    return fit_all([_listed(one) for one in found], LARGEST_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
+    return fit_all([_listed(one) for one in found], MAX_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
 
 
 async def brief_of_all(muster: Muster, runs: Sequence[Run]) -> list[Answer]:
     """Return how several runs stand: what each came to in a few lines, and what to do next."""
     found = [_brief(await document(muster, run)) for run in runs]
-    return fit_all(found, LARGEST_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
+    return fit_all(found, MAX_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
 
 
 def _brief(found: Answer) -> Answer:

@@ -9,20 +9,20 @@ from muster.app.parts.library import LibraryItem, LibraryKind, OfferedAgent
 from muster.app.serving.cleaning import cleaner
 from muster.domain.errors import BadArgument, MusterError
 from muster.mcp.answers import compact
-from muster.mcp.sizes import LARGEST_ANSWER, Answer, Pointer, nothing_more, page_of_rows
+from muster.mcp.sizes import MAX_ANSWER, Answer, Pointer, nothing_more, page_of_rows
 
-MOST_AGENTS, MOST_ITEMS = 100, 200
-MOST_DESCRIBED = 50  # items of the library whose file is read for one answer
-MOST_INPUTS = 30
-LONGEST_DEFAULT = 100  # characters
-ROOM = LARGEST_ANSWER // 3  # characters of the agents, and of the library, in an overview of all
+MAX_AGENTS, MAX_ITEMS = 100, 200
+MAX_DESCRIBED = 50  # items of the library whose file is read for one answer
+MAX_INPUTS = 30
+MAX_DEFAULT = 100  # characters
+ROOM = MAX_ANSWER // 3  # characters of the agents, and of the library, in an overview of all
 
 
 async def catalogue(muster: Muster) -> Answer:
     """Return agents and library, as much as an overview holds; what is left out is counted, with what lists it."""
     agents, items = muster.library.offers(), muster.library.items()
-    some, _ = await page_of_rows(_agents(agents[:MOST_AGENTS]), _no_pointer, ROOM)
-    files, _ = await page_of_rows(_library(muster, items[:MOST_ITEMS]), _no_pointer, ROOM)
+    some, _ = await page_of_rows(_agents(agents[:MAX_AGENTS]), _no_pointer, ROOM)
+    files, _ = await page_of_rows(_library(muster, items[:MAX_ITEMS]), _no_pointer, ROOM)
     left = {"agents": len(agents) - len(some), "library": len(items) - len(files)}
     more = {name: f"{number:,} more: overview(part={name!r})" for name, number in left.items() if number > 0}
     return {"agents": some, "library": files} | ({"not_listed": more} if more else {})
@@ -37,7 +37,7 @@ async def catalogue_page(muster: Muster, part: str, after: str) -> Answer:
         return {"agents": kept, "total": len(agents), "next_after": last}
     items = muster.library.items()
     begin = _begin([_key(one) for one in items], after)
-    some = items[begin : begin + MOST_DESCRIBED]
+    some = items[begin : begin + MAX_DESCRIBED]
     kept, last = await page_of_rows(_library(muster, some), _no_pointer)
     if last is None and begin + len(some) < len(items):
         last = _key(some[-1])
@@ -62,7 +62,7 @@ async def _agents(agents: Sequence[OfferedAgent]) -> AsyncIterator[tuple[str, An
 
 async def _library(muster: Muster, items: Sequence[LibraryItem]) -> AsyncIterator[tuple[str, Answer]]:
     for place, item in enumerate(items):
-        yield _key(item), _item(muster, item, described=place < MOST_DESCRIBED)
+        yield _key(item), _item(muster, item, described=place < MAX_DESCRIBED)
 
 
 def _key(item: LibraryItem) -> str:
@@ -85,7 +85,7 @@ def _item(muster: Muster, item: LibraryItem, *, described: bool) -> Answer:
 def _described(muster: Muster, item: LibraryItem) -> Answer:
     if item.kind is LibraryKind.CHAIN:
         chain = muster.chains.load(item.path)
-        inputs = {name: _input(one.required, one.default) for name, one in list(chain.inputs.items())[:MOST_INPUTS]}
+        inputs = {name: _input(one.required, one.default) for name, one in list(chain.inputs.items())[:MAX_INPUTS]}
         return compact({"steps": len(chain.steps), "inputs": inputs})
     if item.kind is LibraryKind.COUNCIL:
         return compact({"members": [member.name for member in muster.councils.load(item.path).members]})
@@ -97,4 +97,4 @@ def _input(required: bool, default: Any) -> str:
     if required:
         return "required"
     text = json.dumps(default, ensure_ascii=False)
-    return f"optional; default {text if len(text) <= LONGEST_DEFAULT else text[:LONGEST_DEFAULT] + '…'}"
+    return f"optional; default {text if len(text) <= MAX_DEFAULT else text[:MAX_DEFAULT] + '…'}"

@@ -9,11 +9,11 @@ from muster.domain.run import Run
 from muster.mcp.answers import pointer_to, whole
 from muster.mcp.inputs import ListInput, OverviewInput
 from muster.mcp.request import ToolRequest
-from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, LARGEST_ROW, Answer, fit, size
+from muster.mcp.sizes import ENVELOPE, MAX_ANSWER, MAX_ROW, Answer, fit, size
 from muster.mcp.tools.following import find, list_work, overview
 from muster.text.views import plain
 
-MOST_EVENTS = 100
+MAX_EVENTS = 100
 RESOURCES = (
     ("muster://status", "status", "What can be used, the money that is left, the pool, and what waits for a decision."),
     ("muster://runs", "runs", "The newest tasks and runs with their states and costs."),
@@ -51,17 +51,17 @@ async def _result(muster: Muster, run: Run) -> Answer:
     def pointer(field: str, offset: int) -> str:
         return f"result(id={run.id!r}, part='output', offset={offset})"
 
-    output = fit(await muster.output_of(run), LARGEST_ANSWER - ENVELOPE, pointer)
+    output = fit(await muster.output_of(run), MAX_ANSWER - ENVELOPE, pointer)
     return {"id": run.id, "state": str(run.state), "output": output}
 
 
 async def _progress(muster: Muster, run: Run) -> Answer:
     """Return the last events, as many as fit; the tool reads those before them."""
-    events = await muster.runs.events(run.id, max(0, run.last_seq - MOST_EVENTS), MOST_EVENTS)
-    room = LARGEST_ANSWER - ENVELOPE
+    events = await muster.runs.events(run.id, max(0, run.last_seq - MAX_EVENTS), MAX_EVENTS)
+    room = MAX_ANSWER - ENVELOPE
     shown: list[Answer] = []
     for event in reversed(events):
-        row = fit(plain(event_view(event)), LARGEST_ROW, pointer_to(run.id, part="events", key=str(event.seq)))
+        row = fit(plain(event_view(event)), MAX_ROW, pointer_to(run.id, part="events", key=str(event.seq)))
         room -= size(row) + 2
         if room < 0:
             break

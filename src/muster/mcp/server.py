@@ -37,7 +37,7 @@ from muster.domain.errors import MusterError
 from muster.mcp.errors import error_answer, flaws_answer
 from muster.mcp.request import CoordinatorTool, LocalCaller, ToolCaller, ToolRequest
 from muster.mcp.resources import RESOURCES, TEMPLATES, read_resource
-from muster.mcp.sizes import LARGEST_ANSWER, fit, nothing_more
+from muster.mcp.sizes import MAX_ANSWER, fit, nothing_more
 from muster.mcp.tools.directing import DIRECTING
 from muster.mcp.tools.following import FOLLOWING
 from muster.mcp.tools.results import READING
@@ -195,7 +195,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Json]:
 
 def _bounded(answer: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return an answer that is not too long, whatever its tool has made; tools cut what they know how to read on."""
-    found: dict[str, Json] = fit(answer, LARGEST_ANSWER, nothing_more)
+    found: dict[str, Json] = fit(answer, MAX_ANSWER, nothing_more)
     return found
 
 

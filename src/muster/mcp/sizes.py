@@ -1,4 +1,4 @@
-"""How long answers are: no tool and no resource answers with more than LARGEST_ANSWER characters of JSON. Pure.
+"""How long answers are: no tool and no resource answers with more than MAX_ANSWER characters of JSON. Pure.
 
 What is too long is cut where it is longest, and every cut names the call that reads the rest. A field of an answer is
 named by its JSON Pointer; elements of a list by their own key or name where these differ, since places may shift.
@@ -11,14 +11,14 @@ from typing import Any
 
 from muster.domain.errors import BadArgument
 
-LARGEST_ANSWER = 60_000  # characters of the JSON text
+MAX_ANSWER = 60_000  # characters of the JSON text
 PAGE = 20_000  # characters of a page of one long text
-LARGEST_ROW = 4_000  # characters of one row of many
+MAX_ROW = 4_000  # characters of one row of many
 ENVELOPE = 5_000  # characters of an answer that are left to what stands beside its rows or pages
 LEAST = 300  # characters that a text which is cut has: its beginning, and the call that reads the rest
-MOST_NAMED = 30  # fields in an error
-LEAST_CONTAINER = 700  # characters that an object or a list has
-LONGEST_FIELD = 100  # characters of the name of a field; what lies deeper is cut with what it lies in
+MAX_NAMED = 30  # fields in an error
+MIN_CONTAINER = 700  # characters that an object or a list has
+MAX_FIELD = 100  # characters of the name of a field; what lies deeper is cut with what it lies in
 
 Answer = dict[str, Any]
 Pointer = Callable[[str, int], str]  # returns the call that reads a field from an offset on; the field "" is all
@@ -52,20 +52,20 @@ def text_of_value(value: Any) -> str:
 def page(text: str, offset: int) -> Answer:
     """Return a page of a long text, and where the next one begins."""
     part = text[offset : offset + PAGE]
-    end = offset + _fitting(part, LARGEST_ANSWER - ENVELOPE)
+    end = offset + _fitting(part, MAX_ANSWER - ENVELOPE)
     return {"text": text[offset:end], "next_offset": end if end < len(text) else None, "characters": len(text)}
 
 
 async def page_of_rows(
     rows: AsyncIterator[tuple[str, Answer]],
     pointer_of: Callable[[str], Pointer],
-    room: int = LARGEST_ANSWER - ENVELOPE,
+    room: int = MAX_ANSWER - ENVELOPE,
 ) -> tuple[list[Answer], str | None]:
     """Return as many rows as there is room for, and the key of the last of them when there are more."""
     kept: list[Answer] = []
     last = ""
     async for key, row in rows:
-        fitting = fit(row, LARGEST_ROW, pointer_of(key))
+        fitting = fit(row, MAX_ROW, pointer_of(key))
         room -= size(fitting) + 2
         if room < 0:
             return kept, last
@@ -90,7 +90,7 @@ def pick(document: Any, field: str) -> Any:
 
 def _no_field(field: str, where: Any) -> BadArgument:
     """Return the error for a field that is not there, with the names of those in its place."""
-    known = ", ".join(f"/{_escaped(name)[:LONGEST_FIELD]}" for name, _ in _members(where)[:MOST_NAMED])
+    known = ", ".join(f"/{_escaped(name)[:MAX_FIELD]}" for name, _ in _members(where)[:MAX_NAMED])
     ways = (f"fields are named from the top, each with a slash before it; there are: {known}",) if known else ()
     return BadArgument(f"is {field[:200]!r}, which is not a field of this answer", argument="field", suggestions=ways)
 
@@ -108,7 +108,7 @@ def _fit_members(value: Any, most: int, pointer: Pointer, field: str) -> Any:
     kept, share = _kept(members, sizes, order, most - size(_left_out(len(members), pointer, field)) - 12, is_list)
     within = [f"{field}/{_escaped(members[place][0])}" for place in order[:kept]]
     deepest = max((len(name) for name, place in zip(within, order, strict=False) if sizes[place] > share), default=0)
-    if field and deepest > LONGEST_FIELD:
+    if field and deepest > MAX_FIELD:
         return _beginning(text_of_value(value), most, pointer, field)
     cut = {place: fit(members[place][1], share, pointer, name) for place, name in zip(order, within, strict=False)}
     more = [_left_out(len(members) - kept, pointer, field)] if kept < len(members) else []
@@ -137,7 +137,7 @@ def _kept(
 
 def _least(value: Any) -> int:
     """Return the fewest characters to which a value is cut; else it is left out, and others have more."""
-    return LEAST_CONTAINER if isinstance(value, dict | list) else LEAST
+    return MIN_CONTAINER if isinstance(value, dict | list) else LEAST
 
 
 def _share(sizes: Sequence[int], room: int) -> int:

@@ -25,9 +25,9 @@ from muster.app import Muster
 from muster.mcp.server import Coordinator
 
 CHUNK = 65_536  # bytes that are read at once
-LONGEST_LINE = 8_388_608  # bytes; the largest arguments that a tool takes are the 50 prompts of a fan-out
+MAX_LINE = 8_388_608  # bytes; the largest arguments that a tool takes are the 50 prompts of a fan-out
 KEPT = 1_000  # bytes of each end of a line that is too long
-TOO_LONG = f"this line is too long: a message may have {LONGEST_LINE:,} bytes"
+TOO_LONG = f"this line is too long: a message may have {MAX_LINE:,} bytes"
 # An id may be the first or the last member of a message, besides its version: clients write it in either place.
 _ID = rb'"id"\s*:\s*(?P<id>-?\d{1,18}|"(?:[^"\\]|\\.){0,200}")'
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
@@ -58,7 +58,7 @@ class LongLine:
 class LineSplitter:
     """Divides what arrives in chunks into lines; of a line that is too long it keeps the ends only."""
 
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
+    def __init__(self, longest: int = MAX_LINE) -> None:
         self._longest = longest
         self._begun: list[bytes] = []
         self._size = 0

@@ -20,8 +20,8 @@ from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import byte_lines, opened, shown
 from muster.text.forms import Form
 
-MOST_PROMPTS = 10_000
-MOST_LINE = 4_000_000  # bytes
+MAX_PROMPTS = 10_000
+MAX_LINE = 4_000_000  # bytes
 
 
 class PromptsForm(Form):
@@ -62,8 +62,8 @@ def read_fan_out(path: Path) -> FanOut:
     if (form.prompts is None) == (form.file is None):
         raise BadFile(file, "set either prompts or file", line=1)
     prompts = tuple(form.prompts) if form.prompts is not None else tuple(_lines(path.parent / str(form.file)))
-    if not prompts or len(prompts) > MOST_PROMPTS:
-        raise BadFile(file, f"needs between 1 and {MOST_PROMPTS:,} prompts, not {len(prompts):,}", line=1)
+    if not prompts or len(prompts) > MAX_PROMPTS:
+        raise BadFile(file, f"needs between 1 and {MAX_PROMPTS:,} prompts, not {len(prompts):,}", line=1)
     empty = next((place for place, prompt in enumerate(prompts, 1) if not prompt.strip()), None)
     if empty is not None:
         raise BadFile(file, f"prompt {empty} is empty", line=1)
@@ -82,7 +82,7 @@ def _lines(path: Path) -> Iterator[str]:
     if not path.is_file():
         raise NotFound(f"no such file: {path}")
     with opened(path) as file:
-        for number, line in enumerate(byte_lines(file, MOST_LINE), 1):
+        for number, line in enumerate(byte_lines(file, MAX_LINE), 1):
             if line.strip():
                 yield _prompt(path, number, line)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 
-_MOST_NAMED = 10  # paths
+_MAX_NAMED = 10  # paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +80,9 @@ def beside(saved: Mapping[str, Any], folder: str, handed: str | None = None) -> 
         if branch != handed:
             yield _on_branch(saved, branch)
     if nested := saved.get("nested"):
-        yield f"git repositories inside of {folder}, which no commit holds: {', '.join(nested[:_MOST_NAMED])}"
+        yield f"git repositories inside of {folder}, which no commit holds: {', '.join(nested[:_MAX_NAMED])}"
     if unsaved := saved.get("unsaved"):
-        yield f"files of {folder} that were written while they were saved: {', '.join(unsaved[:_MOST_NAMED])}"
+        yield f"files of {folder} that were written while they were saved: {', '.join(unsaved[:_MAX_NAMED])}"
     if operation := saved.get("operation"):
         yield f"a {operation} that it did not finish in {folder}"
 

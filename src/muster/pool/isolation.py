@@ -16,7 +16,7 @@ from muster.pool.setup import TreeSetup
 from muster.pool.tasks import AssignedSlot
 from muster.pool.watched import watched_state
 
-MOST_FILES = 200  # that are listed in a result
+MAX_FILES = 200  # that are listed in a result
 _UNKNOWN = "unknown"  # in place of a repository that git could not tell of: why
 
 # Of our environment: what git needs to find itself and the user's settings.
@@ -88,9 +88,9 @@ async def repository_changes(
         return {"repository_changes": list(known), "repository_unknown": after[_UNKNOWN]}
     changes: list[Any] = [asdict(change) for change in changes_between(before, after)]
     told = [*known, *(change for change in changes if change not in known)]
-    if len(told) > MOST_FILES:
+    if len(told) > MAX_FILES:
         told.sort(key=lambda change: not is_decisive(change["what"]))  # these are kept
-    return {"repository_changes": told[:MOST_FILES], "repository_unknown": None}
+    return {"repository_changes": told[:MAX_FILES], "repository_unknown": None}
 
 
 async def save(
@@ -117,12 +117,12 @@ def saved_json(saved: SavedWork) -> dict[str, Json]:
         "changed": saved.changed,
         "summary": saved.summary,
         "other_branches": list(saved.others),
-        "nested": list(saved.nested[:MOST_FILES]),
-        "unsaved": list(saved.unsaved[:MOST_FILES]),
+        "nested": list(saved.nested[:MAX_FILES]),
+        "unsaved": list(saved.unsaved[:MAX_FILES]),
         "operation": saved.operation,
         "handover": saved.handover,
         "files": [
             {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted}
-            for file in saved.files[:MOST_FILES]
+            for file in saved.files[:MAX_FILES]
         ],
     }

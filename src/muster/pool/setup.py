@@ -11,8 +11,8 @@ from muster.engine.context import Context
 from muster.git.layout import Worktree
 from muster.pool.tasks import SETUP_SECONDS
 
-_MOST_LINES = 10  # of what a command wrote last that are shown
-_MOST_SHOWN = 1_000  # characters of them
+_MAX_LINES = 10  # of what a command wrote last that are shown
+_MAX_SHOWN = 1_000  # characters of them
 
 
 class SetupFailed(AgentFailed):
@@ -53,7 +53,7 @@ async def prepare_tree(ctx: Context, tree: Worktree, setup: TreeSetup, kind_of_e
 def _failed(command: Command, error: CallFailed) -> SetupFailed:
     log = error.log if isinstance(error, AgentFailed) else ""
     why = error.message.removeprefix(f"agent {command.name!r}: ")
-    ends = "\n".join(log.strip().splitlines()[-_MOST_LINES:])[-_MOST_SHOWN:]
+    ends = "\n".join(log.strip().splitlines()[-_MAX_LINES:])[-_MAX_SHOWN:]
     if ends and ends not in why:
         why = f"{why}; its last lines: {ends}"
     return SetupFailed(

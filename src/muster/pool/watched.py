@@ -6,8 +6,8 @@ from hashlib import file_digest, sha256
 from itertools import islice
 from pathlib import Path
 
-MOST_FILES = 500  # below one folder that are read; of more, only sizes and times of change are compared
-_MOST_FOLDERS = 1_000  # in which they are looked for
+MAX_FILES = 500  # below one folder that are read; of more, only sizes and times of change are compared
+_MAX_FOLDERS = 1_000  # in which they are looked for
 _PATTERN = "*."  # begins the last part of what stands for all files in a folder with one suffix
 _COMPILED = (".pyc", ".pyo")
 _SHOWN = 32  # characters of a digest
@@ -28,7 +28,7 @@ def watched_state(paths: Sequence[str]) -> dict[str, str]:
 
 def _folder_state(folder: str, suffix: str) -> dict[str, str]:
     files = list(_files_below(folder, suffix))
-    if len(files) <= MOST_FILES:
+    if len(files) <= MAX_FILES:
         return {f"file {path}": _file_state(path) for path in files}
     listed = sha256()
     for path in files:
@@ -47,7 +47,7 @@ def _stamp(path: Path) -> str:
 
 def _files_below(folder: str, suffix: str) -> Iterator[Path]:
     """Yield the files below a folder; without caches, which checkers write themselves."""
-    for top, folders, names in islice(os.walk(folder), _MOST_FOLDERS):
+    for top, folders, names in islice(os.walk(folder), _MAX_FOLDERS):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and "cache" not in name)
         wanted = (name for name in sorted(names) if name.endswith(suffix) and not name.endswith(_COMPILED))
         yield from (Path(top) / name for name in wanted)

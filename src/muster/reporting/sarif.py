@@ -11,8 +11,8 @@ from muster.domain.canonical import Json, JsonObject
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
-LONGEST_NAME = 100
-MOST_RESULTS = 25_000  # what common readers take of one run
+MAX_NAME = 100
+MAX_RESULTS = 25_000  # what common readers take of one run
 
 
 def tool(rules: Sequence[Mapping[str, Json]]) -> JsonObject:
@@ -23,7 +23,7 @@ def tool(rules: Sequence[Mapping[str, Json]]) -> JsonObject:
 def rule_name(identifier: str) -> str:
     """Return a friendly name for a rule: one identifier in Pascal case that is never the same as its id."""
     words = re.findall(r"[A-Za-z0-9]+", unquote(identifier))
-    name = "".join(word[:1].upper() + word[1:] for word in words)[:LONGEST_NAME]
+    name = "".join(word[:1].upper() + word[1:] for word in words)[:MAX_NAME]
     if not name[:1].isalpha():
         name = f"Rule{name}"
     return f"{name}Rule" if name.casefold() == identifier.casefold() else name

@@ -17,8 +17,8 @@ from statistics import NormalDist
 from muster.statistics.paired_tests import approximate_limit
 
 POWER = 0.8
-MOST_CASES = 1_000_000
-MOST_EPOCHS = 100
+MAX_CASES = 1_000_000
+MAX_EPOCHS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +112,11 @@ def _alike(one: Spread, cases: int, epochs: float | None, threshold: float, alph
 def _needed(spreads: Sequence[Spread], of: Callable[[Sequence[bool]], bool], decides: Decides) -> Needed:
     cases, epochs = spreads[0].cases, round(spreads[0].epochs)
     known = all(one.within is not None for one in spreads)
-    total = smallest(lambda n: of([decides(one, n, None) for one in spreads]), cases, MOST_CASES)
+    total = smallest(lambda n: of([decides(one, n, None) for one in spreads]), cases, MAX_CASES)
     deepest = known and of([decides(one, cases, inf) for one in spreads])
     deeper = None
     if deepest:
-        deeper = smallest(lambda k: of([decides(one, cases, k) for one in spreads]), epochs, MOST_EPOCHS)
+        deeper = smallest(lambda k: of([decides(one, cases, k) for one in spreads]), epochs, MAX_EPOCHS)
     return Needed(
         more_cases=None if total is None else total - cases,
         more_epochs=None if deeper is None else deeper - epochs,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from muster.git.repository_changes import changes_between
-from muster.pool.watched import MOST_FILES, watched_state
+from muster.pool.watched import MAX_FILES, watched_state
 from muster.verify.agents.checker_programs import CheckerHome, outside_files
 from muster.verify.declaration.verification import Kind, Verifier
 
@@ -55,7 +55,7 @@ def test_files_that_git_knows_are_left_to_it(tmp_path: Path) -> None:
 
 
 def test_a_change_in_a_folder_with_too_many_files_to_read_is_noticed(tmp_path: Path) -> None:
-    for number in range(MOST_FILES + 1):
+    for number in range(MAX_FILES + 1):
         (tmp_path / f"{number}.py").touch()
     before = watched_state([f"{tmp_path}/*.py"])
     assert list(before) == [f"file {tmp_path}"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.verify.agents.checker import MOST_PLACES, LineCounts, elsewhere, locate, relative
+from muster.verify.agents.checker import MAX_PLACES, LineCounts, elsewhere, locate, relative
 from muster.verify.findings.finding import Finding, Rejected
 from tests.verify.findings.values import finding
 
@@ -76,8 +76,8 @@ def test_a_finding_at_no_such_place_is_rejected(given_: Finding, why: str) -> No
 def test_only_what_is_not_verified_is_looked_up_and_not_without_end() -> None:
     findings = [finding(file=file) for file in ("b.py", "./a.py", "/r/top/a.py", "b.py", "", "../x.py")]
     assert elsewhere(findings, "/r/top", {"a.py": 1}) == ["../x.py", "b.py"]
-    many = [finding(file=f"{n}.py") for n in range(MOST_PLACES + 9)]
-    assert len(elsewhere(many, "/r/top", {})) == MOST_PLACES
+    many = [finding(file=f"{n}.py") for n in range(MAX_PLACES + 9)]
+    assert len(elsewhere(many, "/r/top", {})) == MAX_PLACES
 
 
 @given(st.text(max_size=20), st.integers(), st.integers())

@@ -10,7 +10,7 @@ import pytest
 from muster.domain.call import Role, identify
 from muster.domain.canonical import Json
 from muster.text.schemas.json_schema import flaw, schema_flaw
-from muster.verify.agents.question import LONGEST_REPLY, PREFACE, asked_schema, pose, pose_again
+from muster.verify.agents.question import MAX_REPLY, PREFACE, asked_schema, pose, pose_again
 from muster.verify.declaration.verification import Shape
 from tests.verify.agents.stage import AUDITOR, CHUNK, said
 
@@ -116,4 +116,4 @@ def test_a_repair_shows_the_reply_and_says_what_is_wrong() -> None:
 def test_a_repair_of_nothing_has_no_empty_turn_and_a_long_reply_is_cut() -> None:
     first = pose(AUDITOR, CHUNK)
     assert [message.role for message in pose_again(first, " \n", "it is empty").messages] == [Role.USER, Role.USER]
-    assert len(pose_again(first, "x" * 10 * LONGEST_REPLY, "too long").messages[1].text) == LONGEST_REPLY
+    assert len(pose_again(first, "x" * 10 * MAX_REPLY, "too long").messages[1].text) == MAX_REPLY

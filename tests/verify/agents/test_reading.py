@@ -13,7 +13,7 @@ from muster.domain.call import Stop
 from muster.domain.canonical import Json
 from muster.verify.agents.model_agent import FindingsReading, read
 from muster.verify.declaration.verification import Shape, Verifier
-from muster.verify.findings.answers import LONGEST_REPLACEMENT, LONGEST_TEXT, MOST
+from muster.verify.findings.answers import MAX_REPLACEMENT, MAX_TEXT, MOST
 from muster.verify.findings.finding import Severity
 from muster.verify.sources.source import Chunk, Piece
 from tests.verify.agents.stage import AUDITOR, CHUNK, reply, report, said
@@ -239,12 +239,12 @@ def test_two_pieces_that_touch_are_one_and_a_gap_is_not_bridged() -> None:
 def test_texts_are_bounded_and_hold_no_control_characters() -> None:
     wild = said(finding="x" * 9000, fix="\x1b[31mred\x00\r\nline\ud800", rule="r" * 900, replacement="y" * 30_000)
     (found,) = reading(report(wild)).findings
-    assert len(found.finding) == LONGEST_TEXT
+    assert len(found.finding) == MAX_TEXT
     assert found.finding.endswith("…")
     assert found.fix == "\ufffd[31mred\ufffd\nline\ufffd"
     assert (len(found.rule), found.replacement) == (200, None)
-    kept = reading(report(said(replacement="z" * LONGEST_REPLACEMENT))).findings[0].replacement
-    assert kept == "z" * LONGEST_REPLACEMENT
+    kept = reading(report(said(replacement="z" * MAX_REPLACEMENT))).findings[0].replacement
+    assert kept == "z" * MAX_REPLACEMENT
     assert reading(report(said(replacement="a\x00b"))).findings[0].replacement is None
 
 

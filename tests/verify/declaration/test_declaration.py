@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadConfiguration, BadFile, NotFound
 from muster.text.documents.declared import MOST_BYTES
-from muster.verify.declaration.declaration import MOST_AGENTS, inspect, read_declaration
+from muster.verify.declaration.declaration import MAX_AGENTS, inspect, read_declaration
 from muster.verify.declaration.forms import AGENT, TOP
 from muster.verify.declaration.verification import Kind, Limits, Shape, Verifier
 from tests.verify.declaration.agents import a_command, a_model, flaws, the_verifier, write, write_agents
@@ -169,7 +169,7 @@ def test_a_file_of_another_kind_or_beyond_all_bounds_is_refused(tmp_path: Path) 
     assert message == "a file with verification agents must be one of .yaml, .yml, .toml"
     ((_, message),) = flaws(write(tmp_path, "#" * (MOST_BYTES + 1)))
     assert message.startswith("larger than 4,000,000 bytes")
-    many = (a_model(f"a{index}") for index in range(MOST_AGENTS + 1))
+    many = (a_model(f"a{index}") for index in range(MAX_AGENTS + 1))
     assert flaws(write_agents(tmp_path, *many)) == [(2, "agents: has more than 1,000 agents")]
     (tmp_path / "verify.yml").mkdir()
     assert flaws(tmp_path / "verify.yml") == [(None, "cannot be read: Is a directory")]

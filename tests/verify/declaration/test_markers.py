@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadFile
 from muster.verify.declaration.verification import LeftOut, Marker, Verification
-from muster.verify.sources.markers import MOST_MARKER, clear_markers, done_markers, read_markers
+from muster.verify.sources.markers import MAX_MARKER, clear_markers, done_markers, read_markers
 from muster.verify.sources.source import FileInfo, VerifySnapshot
 
 
@@ -118,7 +118,7 @@ def test_without_a_folder_there_are_no_markers(tmp_path: Path) -> None:
         ('"src/\\u0000a.py"', "not below"),
         ('""', "not below"),
         ("x" * 5000, "does not exist"),
-        ("src/a.py\n" * 20_000, f"larger than {MOST_MARKER:,} bytes"),
+        ("src/a.py\n" * 20_000, f"larger than {MAX_MARKER:,} bytes"),
     ],
 )
 def test_a_marker_that_names_no_file_of_ours_is_told(desk: Desk, content: str | bytes, why: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from muster.verify.declaration.verification import Kind, Verifier
 from muster.verify.findings.assessment import assess, conclude
 from muster.verify.findings.finding import Counts, Examined, Finding, Severity
-from muster.verify.findings.journal import MOST_FINDINGS, AgentReport, Ending, WaveReport
+from muster.verify.findings.journal import MAX_FINDINGS, AgentReport, Ending, WaveReport
 from tests.verify.findings.values import examined, finding, rejected
 
 STRICT = Verifier(name="ann", thresholds=("critical == 0", "high == 0"))
@@ -133,9 +133,9 @@ def test_a_worse_word_of_somebody_else_hides_no_severity_from_thresholds() -> No
 
 
 def test_all_findings_are_counted_though_not_all_are_kept() -> None:
-    crowd = [finding(line, severity=Severity.LOW, rule=f"r{line}") for line in range(1, MOST_FINDINGS + 8)]
+    crowd = [finding(line, severity=Severity.LOW, rule=f"r{line}") for line in range(1, MAX_FINDINGS + 8)]
     report = assess(LAX, [examined(*crowd, finding(1, finding="Bad"))], chunks=1)
-    assert (len(report.findings), report.counts.total) == (MOST_FINDINGS, MOST_FINDINGS + 8)
+    assert (len(report.findings), report.counts.total) == (MAX_FINDINGS, MAX_FINDINGS + 8)
     assert report.findings[0].severity is Severity.HIGH
     total = wave(report, passed("ann"), thresholds=("total < 5001",))
     assert total.counts == report.counts

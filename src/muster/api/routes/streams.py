@@ -16,7 +16,7 @@ from muster.domain.canonical import JsonObject
 
 router = APIRouter(tags=["streams"])
 READ = [needs("read")]
-MOST_EVENTS = 1_000  # of one page
+MAX_EVENTS = 1_000  # of one page
 STREAM: dict[int | str, JsonObject] = {
     200: {"description": "Events with their numbers as ids; it ends with `end`.", "content": {MEDIA_TYPE: {}}}
 }
@@ -62,7 +62,7 @@ async def list_events(
     streaming: Streaming,
     run_id: str,
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = 500,
+    limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 500,
 ) -> Response:
     """Return the events of a run after a number; as a stream for clients that accept `text/event-stream`."""
     run = await muster.runs.find(run_id)

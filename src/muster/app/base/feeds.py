@@ -18,7 +18,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run
 from muster.store.base import Store
 
-MOST_BEHIND = 1_000  # updates that a watcher may be behind before it is dropped
+MAX_BEHIND = 1_000  # updates that a watcher may be behind before it is dropped
 PAGE = 250  # events that are read at once; several pages fit between a watcher and the end of its patience
 REST_SECONDS = 0.05  # between two reads: what is written meanwhile is read together
 PAGE_SECONDS = 0.02  # in which watchers take a page before the next
@@ -226,7 +226,7 @@ class RunFeed:
         self.known = run.last_seq  # the highest number that the run is known to have
         self.closed = False  # nothing more is read
         self.start = self.end = 0  # positions: of the oldest update that is here, and of the next one
-        self._seq = self._left = max(0, run.last_seq - MOST_BEHIND // 2)  # of the last event read, and let go of
+        self._seq = self._left = max(0, run.last_seq - MAX_BEHIND // 2)  # of the last event read, and let go of
         self._store, self._sweep, self._on_leave = store, sweep, on_leave
         self._updates: deque[RunUpdate] = deque()
         self._newest: tuple[RunUpdate, ...] = ()  # of them: the last that were read together
@@ -336,7 +336,7 @@ class RunFeed:
         self._newest = tuple(updates)
         self._updates.extend(updates)
         self.end += len(updates)
-        while len(self._updates) > MOST_BEHIND:
+        while len(self._updates) > MAX_BEHIND:
             oldest = self._updates.popleft()
             self.start += 1
             if isinstance(oldest, Event):

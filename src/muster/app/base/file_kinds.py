@@ -11,7 +11,7 @@ from muster.text.files import byte_lines, opened, shown
 # A file with such a name is of this kind.
 SUITE_STEM, CHAIN_STEM, VERIFY_STEM, COUNCIL_STEM = "cases", "chain", "verify", "council"
 
-_MOST_LINE = 4_000_000
+_MAX_LINE = 4_000_000
 # At the top of YAML, of YAML written as JSON, and of TOML; `[agents.NAME]` is how muster.toml declares others.
 _AGENTS = re.compile(rb"(?:\{?\s*)[\"']agents[\"']\s*:|agents\s*:|\s*\[\[\s*agents\s*\]\]")
 # Members of a council name their agent; verification agents have a name of their own.
@@ -75,6 +75,6 @@ def _is_readable(file: Path) -> bool:
 def _has(file: Path, key: re.Pattern[bytes]) -> bool:
     try:
         with opened(file) as stream:
-            return any(key.match(line) for line in byte_lines(stream, _MOST_LINE))
+            return any(key.match(line) for line in byte_lines(stream, _MAX_LINE))
     except Unreadable:
         return False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from muster.app.base.backend import Backend
 
 _AWAY = "the database server does not answer"
-MOST_BATCHES = 1000
+MAX_BATCHES = 1000
 START_SECONDS = 60.0  # for which servers and workers wait for a database server that is starting
 START_LOOK_SECONDS = 0.5
 PROBE_SECONDS = 1.0  # that a write may take before the store counts as locked, and for which its outcome counts
@@ -239,7 +239,7 @@ class StoreFile:
 
     async def info(self) -> Mapping[str, Any]:
         """Return where the store is, how large, whether it is sound, and how many batches are under way."""
-        under_way = len(await self._store.batches.select(UNDER_WAY, limit=MOST_BATCHES))
+        under_way = len(await self._store.batches.select(UNDER_WAY, limit=MAX_BATCHES))
         return {**await self._store.maintenance.info(), "batches_under_way": under_way}
 
     async def vacuum(self) -> None:

@@ -25,7 +25,7 @@ from muster.battles.scale_spec import ScaleSpec
 from muster.battles.scale_summary import ScaleReport, scale_at, summarize_scale
 from muster.battles.spec import BattleSpec, known_spec, read_spec, stored
 from muster.battles.summary import (
-    MOST_MESSAGES,
+    MAX_MESSAGES,
     BattleReport,
     battle_at,
     decisions_of,
@@ -278,8 +278,8 @@ class Battles(KindPart):
         """Return the messages after a number, at most so many."""
         if since_seq < 0:
             raise BadArgument(f"must be 0 or more, not {since_seq!r}", argument="since_seq")
-        if not 1 <= limit <= MOST_MESSAGES:
-            raise BadArgument(f"must be from 1 to {MOST_MESSAGES}, not {limit!r}", argument="limit")
+        if not 1 <= limit <= MAX_MESSAGES:
+            raise BadArgument(f"must be from 1 to {MAX_MESSAGES}, not {limit!r}", argument="limit")
         run = await self.find(reference)
         found = tuple([one async for one in messages_of(self._store, run.id, since_seq, limit)])
         return MessagePage(messages=found, next_seq=found[-1].seq if found else since_seq)

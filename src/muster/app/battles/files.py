@@ -14,7 +14,7 @@ from muster.text.files import shown, whole_text
 from muster.text.json_documents import json_fault
 from muster.text.words import choice_error
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _FIELDS = {  # what the value of KIND=VALUE is
     ValidatorKind.REGEX: "pattern",
     ValidatorKind.CONTAINS: "text",
@@ -67,6 +67,6 @@ def _text(path: Path) -> str:
     if not path.exists():
         raise NotFound(f"no such file: {path}")
     try:
-        return whole_text(path, MOST_BYTES)
+        return whole_text(path, MAX_BYTES)
     except Unreadable as error:
         raise BadFile(shown(path), error.message, line=error.line) from None

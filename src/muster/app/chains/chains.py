@@ -23,7 +23,7 @@ from muster.engine.drive import Listener
 from muster.git.repository import Git
 from muster.git.saved_work import SavedWork
 from muster.pool.chains.chain import (
-    MOST_ROWS,
+    MAX_ROWS,
     WORKLOAD,
     Chain,
     ChainSpec,
@@ -60,9 +60,9 @@ __all__ = [
 ]
 
 PAGE = 1000
-MOST_LINE = 1_000_000  # bytes of a row
-MOST_ROWS_READ = 1_000  # rows whose output is read
-MOST_PARTIAL = 10_000  # characters of an output that is being written
+MAX_LINE = 1_000_000  # bytes of a row
+MAX_ROWS_READ = 1_000  # rows whose output is read
+MAX_PARTIAL = 10_000  # characters of an output that is being written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,11 +267,11 @@ class Chains(KindPart):
         current = found.current
         written = await self._store.events.partials(run.id)
         texts = [text for key, text in written.items() if current and key.startswith(f"step/{current[1]}/")]
-        return replace(found, partial_output=texts[-1][-MOST_PARTIAL:] if texts else "")
+        return replace(found, partial_output=texts[-1][-MAX_PARTIAL:] if texts else "")
 
     async def _with_output(self, run: Run, row: RowProgress) -> RowProgress:
         """Return a row with what it gave, once the chain is over: until then it would be read again and again."""
-        if run.state not in TERMINAL or row.status is not StepStatus.COMPLETED or row.index >= MOST_ROWS_READ:
+        if run.state not in TERMINAL or row.status is not StepStatus.COMPLETED or row.index >= MAX_ROWS_READ:
             return row
         if isinstance(run.result, dict):
             result = run.result["rows"][row.index]
@@ -293,7 +293,7 @@ def read_rows(path: Path) -> Sequence[Mapping[str, Json]]:
     rows: list[Mapping[str, Json]] = []
     try:
         with opened(path) as file:
-            for number, line in enumerate(text_lines(file, MOST_LINE), 1):
+            for number, line in enumerate(text_lines(file, MAX_LINE), 1):
                 if line.strip():
                     rows.append(_row(path, number, line))
     except Unreadable as error:
@@ -307,8 +307,8 @@ def _row(path: Path, number: int, line: str) -> Mapping[str, Json]:
     found = read_object(line, fenced=False)
     if isinstance(found, str):
         raise BadFile(shown(path), found, line=number)
-    if number > MOST_ROWS:
-        raise BadFile(shown(path), f"has more than {MOST_ROWS:,} rows", line=number)
+    if number > MAX_ROWS:
+        raise BadFile(shown(path), f"has more than {MAX_ROWS:,} rows", line=number)
     return found
 
 

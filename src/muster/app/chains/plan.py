@@ -13,7 +13,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
-from muster.pool.chains.chain import MOST_ITEMS, Chain, ChainSpec, ChainStep
+from muster.pool.chains.chain import MAX_ITEMS, Chain, ChainSpec, ChainStep
 from muster.pool.chains.rules import complete_input
 from muster.pool.chains.scope import Scope
 from muster.pool.chains.templates import parse_template
@@ -97,7 +97,7 @@ class ChainPlanner:
         if not step.asks_agent:
             return NOTHING
         tries = 1 if step.is_command else step.most_tries
-        items = MOST_ITEMS if step.for_each else 1
+        items = MAX_ITEMS if step.for_each else 1
         sure = 0 if step.when or step.is_command else 1
         calls = len(self._rows) * sure
         if not self._quoter.wants(step.agent):

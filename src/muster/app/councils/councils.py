@@ -13,7 +13,7 @@ from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions
 from muster.app.runs.reports import RunReport
 from muster.app.runs.runs import Runs
-from muster.councils.baseline import MOST_SAMPLES
+from muster.councils.baseline import MAX_SAMPLES
 from muster.councils.kind import COUNCIL
 from muster.councils.members.prompts import request_of
 from muster.councils.members.turns import Council, propose_turn
@@ -59,8 +59,8 @@ __all__ = [
     "council_view",
 ]
 
-MOST_FILE = 1_000_000  # bytes of a file that is part of the question
-LONGEST_INJECTION = 100_000  # characters; every member reads it in every phase after
+MAX_FILE = 1_000_000  # bytes of a file that is part of the question
+MAX_INJECTION = 100_000  # characters; every member reads it in every phase after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ class Councils(KindPart):
         if spec.baseline is not None and self._directory.is_person(spec.baseline):
             raise BadArgument(
                 f"the baseline {spec.baseline!r} is a person, who would be asked the same question up to "
-                f"{MOST_SAMPLES} times",
+                f"{MAX_SAMPLES} times",
                 suggestions=(ArgumentAdvice("baseline", words="name a model or a program with {}"),),
             )
         if spec.author is not None and not self._directory.takes_prompts(spec.author.name):
@@ -212,9 +212,9 @@ class Councils(KindPart):
         """Tell all members something; they are told in every phase that begins from now on."""
         if not says_something(text):
             raise BadArgument("the text is empty; nothing was sent")
-        if len(text) > LONGEST_INJECTION:
+        if len(text) > MAX_INJECTION:
             raise BadArgument(
-                f"the text has {len(text):,} characters, and the maximum is {LONGEST_INJECTION:,}; nothing was sent"
+                f"the text has {len(text):,} characters, and the maximum is {MAX_INJECTION:,}; nothing was sent"
             )
         run = await self.find(reference)
         return await self._runs.send(run.id, INJECT, text, client_id=client_id)
@@ -283,11 +283,11 @@ def _quoted(path: Path) -> str:
         raise NotFound(f"no such file: {path}")
     try:
         with opened(path) as file:
-            data = file.read(MOST_FILE + 1)
+            data = file.read(MAX_FILE + 1)
     except Unreadable as error:
         raise BadFile(shown_path(path), error.message) from None
-    if len(data) > MOST_FILE:
-        raise BadFile(shown_path(path), f"larger than {MOST_FILE:,} bytes, the maximum for a file of a question")
+    if len(data) > MAX_FILE:
+        raise BadFile(shown_path(path), f"larger than {MAX_FILE:,} bytes, the maximum for a file of a question")
     try:
         return f"# File {path.name}\n{data.decode('utf-8')}"
     except UnicodeDecodeError:

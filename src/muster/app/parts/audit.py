@@ -13,7 +13,7 @@ from muster.store.base import AuditRecord
 __all__ = ["AuditRecord", "AuditedAction", "UserActions"]
 
 DONE = "done"
-MOST_SUBJECT = 200  # characters of what a request names
+MAX_SUBJECT = 200  # characters of what a request names
 BEGIN_SECONDS = 20.0  # for the store to take a record: who asks would not know later whether it was done
 REFUSED = (BadArgument, NotFound, AccessDenied, LimitReached)  # errors that come before anything is done
 
@@ -45,7 +45,7 @@ class UserActions:
             user=self._user.name,
             client=client,
             action=name,
-            subject=subject[:MOST_SUBJECT],
+            subject=subject[:MAX_SUBJECT],
             request_id=request_id,
         )
         seq, doing = await self._begin(record), AuditedAction(subject)

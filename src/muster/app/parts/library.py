@@ -16,8 +16,8 @@ from muster.settings import Settings
 from muster.settings.sections import HumanSection
 from muster.text.documents.readers import READERS
 
-MOST_FILES = 2_000
-MOST_NAMED = 20  # in a suggestion
+MAX_FILES = 2_000
+MAX_NAMED = 20  # in a suggestion
 STEMS = frozenset({SUITE_STEM, CHAIN_STEM, COUNCIL_STEM})
 
 
@@ -141,7 +141,7 @@ class Library:
             path = self._settings.folder / top
             if not path.exists():
                 raise BadConfiguration(f"library.paths: {top} not found", suggestions=("correct muster.toml",))
-            files = [path] if path.is_file() else sorted(path.rglob("*"))[:MOST_FILES]
+            files = [path] if path.is_file() else sorted(path.rglob("*"))[:MAX_FILES]
             for file in files:
                 kind = _kind_of(file)
                 if kind is not None:
@@ -166,7 +166,7 @@ def _unknown(field: str, message: str, name: str, known: Iterable[str], before: 
 def _known(names: Iterable[str]) -> str:
     """Return what can be named instead; nothing when there is nothing."""
     known = sorted(names)
-    return ", ".join(known[:MOST_NAMED]) + (", …" if len(known) > MOST_NAMED else "")
+    return ", ".join(known[:MAX_NAMED]) + (", …" if len(known) > MAX_NAMED else "")
 
 
 def _kind_of(file: Path) -> LibraryKind | None:

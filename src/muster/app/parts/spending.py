@@ -15,8 +15,8 @@ from muster.store.base import POOL_LEVEL, AgentTotal, LevelTotal
 __all__ = ["AgentTotal", "BudgetStanding", "Costs", "DayCosts", "costs_since"]
 
 DAY_SECONDS = 86_400
-MOST_DAYS = 366
-MOST_RUNS = 100  # the dearest
+MAX_DAYS = 366
+MAX_RUNS = 100  # the dearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +67,11 @@ class Costs:
 
 async def costs_since(backend: Backend, days: int) -> Costs:
     """Return what was spent in so many days (UTC), today among them."""
-    if not 1 <= days <= MOST_DAYS:
-        raise BadArgument(f"must be between 1 and {MOST_DAYS}, not {days}", argument="days")
+    if not 1 <= days <= MAX_DAYS:
+        raise BadArgument(f"must be between 1 and {MAX_DAYS}, not {days}", argument="days")
     today = backend.clock.now() // DAY_SECONDS
     names = [_day_name((today - back) * DAY_SECONDS) for back in range(days - 1, -1, -1)]
-    found = await backend.store.totals.spent_since((today - days + 1) * DAY_SECONDS, MOST_RUNS)
+    found = await backend.store.totals.spent_since((today - days + 1) * DAY_SECONDS, MAX_RUNS)
     levels = {level.id: level for level in found.levels}
     return Costs(
         days=tuple(_day(name, levels, backend.settings, today=name == names[-1]) for name in names),

@@ -18,8 +18,8 @@ from muster.text.words import one_line
 PAGE = 500
 LOOK_SECONDS = 1.0
 PAUSE_SECONDS = 0.25  # between two looks, however much is written
-MOST_SHOWN = 20
-MOST_WORDS = 200  # characters of the last line that is being written
+MAX_SHOWN = 20
+MAX_WORDS = 200  # characters of the last line that is being written
 SHOWN_FIRST = (run_states(TaskState.RUNNING), run_states(TaskState.PENDING_REVIEW))
 UNSETTLED = frozenset({TaskState.PENDING, TaskState.RUNNING})
 
@@ -82,7 +82,7 @@ class PoolMonitor:
             if not await self._store.changes.wait(LOOK_SECONDS, seen):
                 await self._engine.sweep()
 
-    async def watch(self, limit: int = MOST_SHOWN) -> AsyncGenerator[PoolSnapshot, None]:
+    async def watch(self, limit: int = MAX_SHOWN) -> AsyncGenerator[PoolSnapshot, None]:
         """Yield the pool as it is, and again whenever something changed; never ends by itself."""
         last: PoolSnapshot | None = None
         while True:
@@ -101,7 +101,7 @@ class PoolMonitor:
         runs += [run for run in await self._store.pool.newest_tasks(limit=limit) if run.id not in known]
         tasks = tuple([await self._tasks.of(run) for run in runs[:limit]])
         writing = {
-            task.id: one_line(redact(text.rstrip().rpartition("\n")[2][-MOST_WORDS:]).text, MOST_WORDS)
+            task.id: one_line(redact(text.rstrip().rpartition("\n")[2][-MAX_WORDS:]).text, MAX_WORDS)
             for task in tasks
             if task.state is TaskState.RUNNING
             for text in (await self._store.events.partials(task.run.id)).values()

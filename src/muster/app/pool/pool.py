@@ -43,10 +43,10 @@ from muster.settings import parse_budget
 from muster.settings.sections import PoolSection
 from muster.store.base import SlotRecord, SlotStanding
 
-MOST_TEXT = 100_000  # characters of a shared text or a message
-MOST_UNREAD = 1000  # messages that are shown or read at once
+MAX_TEXT = 100_000  # characters of a shared text or a message
+MAX_UNREAD = 1000  # messages that are shown or read at once
 LOOK_SECONDS = 1.0
-MOST_TASKS = 100_000  # that are measured
+MAX_TASKS = 100_000  # that are measured
 
 
 class Pool(KindPart):
@@ -213,7 +213,7 @@ class Pool(KindPart):
         end = self._clock.now() if until is None else until
         tasks = [
             task
-            for task in await self.tasks.list(limit=MOST_TASKS)
+            for task in await self.tasks.list(limit=MAX_TASKS)
             if require_moment(since) <= task.run.created_at <= end
             and (not tags or set(tags) & set(task.run.tags))
             and (model is None or (task.reply is not None and task.reply.model == model))
@@ -344,8 +344,8 @@ class Pool(KindPart):
 
     async def set_context(self, name: str, value: str) -> None:
         """Set a text that every slot is told from its next task on."""
-        if not name.strip() or not name.isprintable() or len(value) > MOST_TEXT:
-            raise BadArgument(f"a shared text needs a printable name and at most {MOST_TEXT:,} characters")
+        if not name.strip() or not name.isprintable() or len(value) > MAX_TEXT:
+            raise BadArgument(f"a shared text needs a printable name and at most {MAX_TEXT:,} characters")
         await self._store.pool.set_context(name, value, self._clock.now())
 
     async def delete_context(self, name: str) -> None:
@@ -359,8 +359,8 @@ class Pool(KindPart):
         return await self._store.signals.send(self._message(profile.id, text, sender, client_id))
 
     def _message(self, slot: str, text: str, sender: str, client_id: str | None = None) -> NewSignal:
-        if not text.strip() or len(text) > MOST_TEXT:
-            raise BadArgument(f"a message must have between 1 and {MOST_TEXT:,} characters")
+        if not text.strip() or len(text) > MAX_TEXT:
+            raise BadArgument(f"a message must have between 1 and {MAX_TEXT:,} characters")
         return NewSignal(
             address=slot_address(slot),
             channel=INBOX,
@@ -382,12 +382,12 @@ class Pool(KindPart):
 
     async def unread(self, slot: str) -> Sequence[Signal]:
         """Return the messages that a slot has not read."""
-        return await self._store.signals.untaken(slot_address((await self._existing(slot)).id), INBOX, MOST_UNREAD)
+        return await self._store.signals.untaken(slot_address((await self._existing(slot)).id), INBOX, MAX_UNREAD)
 
     async def read(self, slot: str) -> Sequence[Signal]:
         """Return the messages that a slot has not read and count them as read: no agent is given them any more."""
         address = slot_address((await self._existing(slot)).id)
-        return await self._store.signals.mark_read(address, INBOX, MOST_UNREAD)
+        return await self._store.signals.mark_read(address, INBOX, MAX_UNREAD)
 
     async def _existing(self, slot: str) -> SlotProfile:
         """Return a slot that the pool has now."""

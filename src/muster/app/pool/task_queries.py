@@ -42,8 +42,8 @@ from muster.text.secrets.redaction import redact
 from muster.text.words import choice_error
 
 PAGE = 500  # tasks that are read at once
-MOST_UNFINISHED = 1_000_000
-MOST_REVIEWS = 2 * MAX_REJECTIONS  # of one task
+MAX_UNFINISHED = 1_000_000
+MAX_REVIEWS = 2 * MAX_REJECTIONS  # of one task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ class TaskQueries:
 
     async def unfinished(self) -> Sequence[Run]:
         """Return the runs of all tasks that are not over, the oldest first."""
-        return await self._store.pool.tasks([state for state in RunState if state not in TERMINAL], MOST_UNFINISHED)
+        return await self._store.pool.tasks([state for state in RunState if state not in TERMINAL], MAX_UNFINISHED)
 
     async def counts(self) -> Mapping[TaskState, int]:
         """Return how many tasks are in each state."""
@@ -252,7 +252,7 @@ class TaskQueries:
 
     async def _rejections(self, run: Run, rounds: int) -> int:
         """Return how often persons rejected a task; one that was imported has its rounds, but not what was sent."""
-        reviews = await self._store.signals.read(run.lineage_level, REVIEW, limit=MOST_REVIEWS)
+        reviews = await self._store.signals.read(run.lineage_level, REVIEW, limit=MAX_REVIEWS)
         decided: Sequence[Any] = [review.payload for review in reviews]
         return max(rounds - 1, sum(not one["approved"] for one in decided))
 
@@ -260,7 +260,7 @@ class TaskQueries:
         """Return the number of the next review; it is read before the task, so that one between them is noticed."""
         address = (await self.find(reference)).lineage_level
         untaken = await self._store.signals.untaken(address, REVIEW)
-        reviews = untaken or await self._store.signals.read(address, REVIEW, limit=MOST_REVIEWS)
+        reviews = untaken or await self._store.signals.read(address, REVIEW, limit=MAX_REVIEWS)
         return (reviews[-1].seq + (not untaken)) if reviews else 1
 
     async def _saved(self, run: Run, number: int) -> Mapping[str, Json]:

@@ -48,7 +48,7 @@ from muster.store.base import POOL_LEVEL
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.schemas.json_schema import bounded_schema_flaw
 
-MOST_REASON, MOST_TOOL = 10_000, 200  # characters
+MAX_REASON, MAX_TOOL = 10_000, 200  # characters
 
 
 class Tasks(TaskBudgets):
@@ -122,15 +122,15 @@ class Tasks(TaskBudgets):
 
         `tool` grants less or something else: for Claude Code a rule such as `Bash(git status:*)`.
         """
-        if tool is not None and (not tool.strip() or not tool.isprintable() or len(tool) > MOST_TOOL):
-            raise BadArgument(f"a tool must have between 1 and {MOST_TOOL} printable characters")
+        if tool is not None and (not tool.strip() or not tool.isprintable() or len(tool) > MAX_TOOL):
+            raise BadArgument(f"a tool must have between 1 and {MAX_TOOL} printable characters")
         granted = {} if tool is None else {"tool": tool}
         return await self._decide(reference, {"allowed": True, **granted}, sender, client_id)
 
     async def deny(self, reference: str, reason: str = "", *, sender: str = "", client_id: str | None = None) -> Task:
         """Deny what a task asks permission for; its agent is told the reason, and continues without it."""
-        if len(reason) > MOST_REASON:
-            raise BadArgument(f"a reason must have at most {MOST_REASON:,} characters")
+        if len(reason) > MAX_REASON:
+            raise BadArgument(f"a reason must have at most {MAX_REASON:,} characters")
         return await self._decide(reference, {"allowed": False, "reason": reason}, sender, client_id)
 
     async def cancel(self, reference: str) -> Task:

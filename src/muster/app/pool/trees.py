@@ -34,12 +34,12 @@ from muster.text.words import shorten
 
 __all__ = ["Collected", "Merge", "OverlapReport", "SavedTaskWork", "TaskOverlap", "TaskTrees"]
 
-MOST_DIFF = 1_000_000  # bytes
+MAX_DIFF = 1_000_000  # bytes
 CHECK_SECONDS = 1800.0
-MOST_HANDED_OVER = 20_000  # characters of a result in the prompt of a task that depends on it
-MOST_UNFINISHED = 1_000_000
-MOST_LISTED = 500  # finished tasks that are looked at for overlaps, the newest
-MOST_COMPARED = 200  # branches of tasks, the newest, that are compared with each other
+MAX_HANDED_OVER = 20_000  # characters of a result in the prompt of a task that depends on it
+MAX_UNFINISHED = 1_000_000
+MAX_LISTED = 500  # finished tasks that are looked at for overlaps, the newest
+MAX_COMPARED = 200  # branches of tasks, the newest, that are compared with each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +121,13 @@ class TaskTrees:
         return FinishedWork(
             task=task.id,
             name=task.run.name,
-            output="" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER),
+            output="" if task.reply is None else shorten(task.reply.text, MAX_HANDED_OVER),
             saved=task.saved,
             folder=str(task.tree.get("path", "")) if has_tree else edited,
             has_tree=has_tree,
         )
 
-    async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
+    async def diff(self, reference: str, most_bytes: int = MAX_DIFF) -> str:
         """Return what a task has changed in its tree as a patch without secrets, also what is uncommitted."""
         return redact(await self._diff(reference, most_bytes)).text
 
@@ -184,7 +184,7 @@ class TaskTrees:
         _, trees, slot = await self._of(reference)
         return await trees.restore(await trees.find(slot.tree), work, paths, message)
 
-    async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int = MOST_DIFF) -> str:
+    async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int = MAX_DIFF) -> str:
         """Return what a branch changes in some files as a patch without secrets."""
         return redact(await self._worktrees().diff_of(work, paths, most_bytes)).text
 
@@ -246,11 +246,11 @@ class TaskTrees:
         wanted = None if reference is None else await self._tasks.get(reference)
         if wanted is not None and not wanted.saved.get("changed"):
             return OverlapReport()
-        finished = await self._tasks.list((TaskState.COMPLETED, TaskState.PENDING_REVIEW), limit=MOST_LISTED)
+        finished = await self._tasks.list((TaskState.COMPLETED, TaskState.PENDING_REVIEW), limit=MAX_LISTED)
         tasks = [task for task in finished if task.saved.get("changed") and _may_meet(wanted, task)]
         if wanted is not None:
             tasks = [wanted, *(task for task in tasks if task.id != wanted.id)]
-        compared = {task.branch: task for task in tasks[:MOST_COMPARED] if task.branch}
+        compared = {task.branch: task for task in tasks[:MAX_COMPARED] if task.branch}
         try:
             return await self._compared(compared, wanted, len(tasks) - len(compared))
         except MusterError as error:  # what a task came to can be read without git too
@@ -283,7 +283,7 @@ class TaskTrees:
     async def _other_trees(self) -> set[str]:
         """Return the names of the trees of chains and verifications that are not over."""
         states = [state for state in RunState if state not in TERMINAL]
-        unfinished = await self._runs.list(states, limit=MOST_UNFINISHED)
+        unfinished = await self._runs.list(states, limit=MAX_UNFINISHED)
         named = {name for run in unfinished for name in kind_of(run).trees(run)}
         keys = [(run.id, kind_of(run).tree_key) for run in unfinished]
         entries = [await self._store.journal.find(run, key) for run, key in keys if key]

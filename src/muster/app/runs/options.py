@@ -23,7 +23,7 @@ from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, Dispatch, Fallback, Mod
 from muster.domain.run_order import MAX_CONCURRENCY, LimitedRunOrder, RunOrder
 from muster.text.words import choice_error
 
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,14 +130,14 @@ def require_reference(reference: str) -> None:
 
 def require_limit(limit: int) -> None:
     """Refuse a number of rows that is none."""
-    if not _is(limit, int) or not 1 <= limit <= MOST_ROWS:
-        raise BadArgument(f"must be between 1 and {MOST_ROWS:,}, not {limit!r}", argument="limit")
+    if not _is(limit, int) or not 1 <= limit <= MAX_ROWS:
+        raise BadArgument(f"must be between 1 and {MAX_ROWS:,}, not {limit!r}", argument="limit")
 
 
 def require_count(number: int) -> None:
     """Refuse a number of rows that is less than none."""
-    if not _is(number, int) or not 0 <= number <= MOST_ROWS:
-        raise BadArgument(f"a number of rows must be between 0 and {MOST_ROWS:,}, not {number!r}")
+    if not _is(number, int) or not 0 <= number <= MAX_ROWS:
+        raise BadArgument(f"a number of rows must be between 0 and {MAX_ROWS:,}, not {number!r}")
 
 
 def require_moment(moment: float, name: str = "since") -> float:

@@ -16,8 +16,8 @@ from muster.text.json_documents import find_value
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.schemas.json_schema import fitting
 
-LONGEST_ANSWER = 100_000  # characters
-MOST_NAMED = 10  # questions in an error
+MAX_ANSWER = 100_000  # characters
+MAX_NAMED = 10  # questions in an error
 _SPOKEN_BY = {"assistant": "You", "tool": "Tool", "system": "System"}
 
 
@@ -138,8 +138,8 @@ def require_answer(text: str) -> None:
     """Raise BadArgument for a text that cannot be an answer: empty, too long, or not Unicode."""
     if not isinstance(text, str):
         raise BadArgument(f"an answer must be a string, not {type(text).__name__}")
-    if len(text) > LONGEST_ANSWER:
-        raise BadArgument(f"the answer has {len(text):,} characters; the maximum is {LONGEST_ANSWER:,}")
+    if len(text) > MAX_ANSWER:
+        raise BadArgument(f"the answer has {len(text):,} characters; the maximum is {MAX_ANSWER:,}")
     try:
         text.encode("utf-8")
     except UnicodeError:
@@ -153,7 +153,7 @@ async def _chosen(store: Store, run: Run, text: str, key: str | None) -> tuple[R
     found = await questions_of(store, run)
     meant = [one for one in found if key is None or one.key == key]
     if len(meant) > 1:
-        ways = tuple(one.command for one in meant[:MOST_NAMED])
+        ways = tuple(one.command for one in meant[:MAX_NAMED])
         words = f"run {run.id} waits for {len(meant)} answers" + (f" under the key {key!r}" if key else "")
         raise BadArgument(f"{words}; choose the question to answer", suggestions=ways)
     if not meant and key is None:

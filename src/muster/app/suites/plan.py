@@ -28,7 +28,7 @@ from muster.text.document_tree import Flaw
 
 SHORT = "x"  # the shortest answer
 TOOL_RESULT_BYTES = 300  # around the result of a tool call: ids, names, the words of an error
-LONGEST_FLAW = "x" * 500  # of a judge's reply, as it is told back
+MAX_FLAW = "x" * 500  # of a judge's reply, as it is told back
 
 _PLAIN = ask("")
 
@@ -202,7 +202,7 @@ class SuitePlanner:
         if answer == SHORT:
             return asked
         verdict = "x" * (self._usual(self._spec.judge or "", question.request) * BYTES_PER_TOKEN)
-        return asked + [pose_again(question, verdict, LONGEST_FLAW)] * self._spec.judge_samples
+        return asked + [pose_again(question, verdict, MAX_FLAW)] * self._spec.judge_samples
 
     def _question(self, unit: Unit, answer: str) -> JudgeQuestion:
         """Return the question about a unit when every answer is like this one."""

@@ -13,9 +13,9 @@ from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.values.verdict import CaseResult
 
 NEAR = 5  # names that are shown
-MOST_NAMES = 20_000  # that are looked through for near ones
-LONGEST_NOTE = 10_000
-LONGEST_NAME = 100
+MAX_NAMES = 20_000  # that are looked through for near ones
+MAX_NOTE = 10_000
+MAX_NAME = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ReviewDraft:
     def __post_init__(self) -> None:
         """Refuse what cannot be stored as a review."""
         opinion_of(self.opinion)
-        for noun, text, most in (("note", self.note, LONGEST_NOTE), ("name of the reviewer", self.by, LONGEST_NAME)):
+        for noun, text, most in (("note", self.note, MAX_NOTE), ("name of the reviewer", self.by, MAX_NAME)):
             if len(text) > most:
                 raise BadArgument(f"the {noun} must have at most {most:,} characters, not {len(text):,}")
 
@@ -87,10 +87,10 @@ def check_baseline_name(name: str) -> None:
     """Refuse a name that could not be told from something else, or not be shown."""
     if name.strip().casefold() == "last":
         raise BadArgument("`last` means the newest run and cannot be the name of a baseline")
-    if not name.isprintable() or name != name.strip() or not 0 < len(name) <= LONGEST_NAME:
+    if not name.isprintable() or name != name.strip() or not 0 < len(name) <= MAX_NAME:
         raise BadArgument(
-            f"{name[:LONGEST_NAME]!r} cannot be the name of a baseline",
-            suggestions=(f"use 1 to {LONGEST_NAME} printable characters, for example `main`",),
+            f"{name[:MAX_NAME]!r} cannot be the name of a baseline",
+            suggestions=(f"use 1 to {MAX_NAME} printable characters, for example `main`",),
         )
     if ":" in name:
         raise BadArgument("the name of a baseline cannot contain a colon, which separates a run from its subject")
@@ -126,7 +126,7 @@ async def _unknown(suite: SuiteRun, case: str) -> NotFound:
     async for one in suite.cases():
         if one.id == case:
             return NotFound(f"run {suite.run.id} has no result for {case} yet")
-        if len(names) < MOST_NAMES:
+        if len(names) < MAX_NAMES:
             names.append(one.id)
     ends = [name for name in names if name.endswith(f"/{case}")]
     near = list(dict.fromkeys([*ends, *get_close_matches(case, names, NEAR)]))

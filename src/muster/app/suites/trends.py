@@ -12,7 +12,7 @@ from muster.suites.reports.run import open_suite_run
 from muster.suites.reports.trend import SuiteTrend, TrendPoint, trend_subjects
 from muster.suites.statistics import SubjectStats
 
-MOST_FIGURES = 1000  # runs whose figures are kept in memory
+MAX_FIGURES = 1000  # runs whose figures are kept in memory
 LOOKED_AT = 200  # runs among which the one before is looked for
 
 
@@ -59,7 +59,7 @@ class SuiteTrends:
             found = ()
         if run.state in TERMINAL:
             self._figures[run.id] = found
-            if len(self._figures) > MOST_FIGURES:
+            if len(self._figures) > MAX_FIGURES:
                 self._figures.pop(next(iter(self._figures)))
         return found
 

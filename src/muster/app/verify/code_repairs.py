@@ -42,7 +42,7 @@ from muster.verify.findings.repair_review import AgentChanges, RepairReview, rev
 from muster.verify.sources.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.spec import read_spec, stored
 
-MOST_DIFF = 100_000  # bytes of a patch that are shown
+MAX_DIFF = 100_000  # bytes of a patch that are shown
 OnTask = Callable[[Task], None]
 
 
@@ -213,7 +213,7 @@ class CodeRepairs:
         work = AgentWork(agent=found.terms.agent, task=task.id, cost=task.run.total.settled, repository=repository)
         if not task.branch:
             return work
-        diff = await self._pool.trees.diff(task.id, MOST_DIFF)
+        diff = await self._pool.trees.diff(task.id, MAX_DIFF)
         return replace(work, branch=task.branch, summary=task.summary or "", diff=diff)
 
     async def _reviewed(self, found: _Found, task: Task, saved: SavedTaskWork) -> _Reviewed:
@@ -235,7 +235,7 @@ class CodeRepairs:
             return _Reviewed(work=work, review=seen)
         now = [file.path for file in work.files if file.path in seen.decisive]
         before = work if now else replace(work, head=f"{work.head}~1")  # it was restored when this was begun
-        apart = await trees.diff_of(before, now or seen.decisive, MOST_DIFF)
+        apart = await trees.diff_of(before, now or seen.decisive, MAX_DIFF)
         if now:
             message = f"Files that decide about the verification of {found.run.id}"
             work = await trees.restore(task.id, work, now, message)
@@ -246,8 +246,8 @@ class CodeRepairs:
         trees, work, seen = self._pool.trees, reviewed.work, reviewed.review
         told = await self._work(found, task)
         if seen.elsewhere:
-            diff = await trees.diff_of(work, seen.taken, MOST_DIFF) if seen.taken else ""
-            elsewhere = await trees.diff_of(work, seen.elsewhere, MOST_DIFF)
+            diff = await trees.diff_of(work, seen.taken, MAX_DIFF) if seen.taken else ""
+            elsewhere = await trees.diff_of(work, seen.elsewhere, MAX_DIFF)
             told = replace(told, diff=diff, elsewhere=elsewhere)
         part = None
         if seen.elsewhere and not seen.refusals:

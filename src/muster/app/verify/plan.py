@@ -16,7 +16,7 @@ from muster.verify.arrangement import Arrangement, beginning, read_sources, sent
 from muster.verify.declaration.verification import Kind, LeftOut, Verification, Verifier
 from muster.verify.sources.source import Chunk, Source
 
-LONGEST_FLAW = "x" * 500  # of a reply, as it is told back
+MAX_FLAW = "x" * 500  # of a reply, as it is told back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +101,7 @@ class VerifyPlanner:
         chunks = arrangement.chunks(verifier)
         asked = [pose(verifier, chunk, shared=self._spec.cache) for chunk in chunks]
         profile = self._directory.find(verifier.model).profile
-        again = [
-            pose_again(request, "x" * (profile.limit(request) * BYTES_PER_TOKEN), LONGEST_FLAW) for request in asked
-        ]
+        again = [pose_again(request, "x" * (profile.limit(request) * BYTES_PER_TOKEN), MAX_FLAW) for request in asked]
         least = [self._least(verifier, *both) for both in zip(chunks, asked, strict=True)]
         return self._quoter.load(verifier.model, least, [*asked, *again], calls, mode)
 

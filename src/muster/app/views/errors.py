@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muster.app.verify.request import Prepared
     from muster.app.verify.values import FileSelection, LeftOut
 
-MOST_NAMED = 10
+MAX_NAMED = 10
 REDACTED = "cannot be scored again, because secrets were removed"
 
 Error = dict[str, Any]
@@ -117,7 +117,7 @@ def nothing_to_verify(selection: "FileSelection", prepared: "Prepared") -> Error
     return error("nothing_to_verify", message, [*names, "add --allow-empty to exit 0 when there is nothing to verify"])
 
 
-def some_left_out(files: "Sequence[LeftOut]", most: int = MOST_NAMED) -> list[str]:
+def some_left_out(files: "Sequence[LeftOut]", most: int = MAX_NAMED) -> list[str]:
     """Name some files that are left out, each with why, and count the others."""
     more = [f"and {len(files) - most:,} more"] if len(files) > most else []
     return [*(f"{one.path} ({one.why})" for one in files[:most]), *more]
@@ -196,8 +196,8 @@ def _share(some: "Sequence[Task]", tasks: "Sequence[Task]") -> str:
 
 def _titles(tasks: "Sequence[Task]") -> str:
     """Return the ids and names of some tasks, and how many more there are."""
-    more = [f"and {len(tasks) - MOST_NAMED:,} more"] if len(tasks) > MOST_NAMED else []
-    return ", ".join([*(task.title for task in tasks[:MOST_NAMED]), *more])
+    more = [f"and {len(tasks) - MAX_NAMED:,} more"] if len(tasks) > MAX_NAMED else []
+    return ", ".join([*(task.title for task in tasks[:MAX_NAMED]), *more])
 
 
 def pool_error(tasks: "Sequence[Task]", unpaid: "Sequence[Task]" = ()) -> Error | None:

@@ -17,7 +17,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import usd_format
 
 RUNS = 10
-LEAST_MISSED = ("saved", "age", "provider", "done")
+MIN_MISSED = ("saved", "age", "provider", "done")
 
 
 def batches_table(batches: Sequence[Batch], now: float, width: int) -> Table:
@@ -34,7 +34,7 @@ def batches_table(batches: Sequence[Batch], now: float, width: int) -> Table:
         Column("saved", [usd(amount) for amount in saved]),
         Column("age", [rough(now - batch.created_at) for batch in batches]),
     ]
-    return fitted(columns, LEAST_MISSED, width)
+    return fitted(columns, MIN_MISSED, width)
 
 
 def _done(batch: Batch) -> int:

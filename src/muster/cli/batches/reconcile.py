@@ -23,7 +23,7 @@ from muster.domain.ids import BatchId, RunId
 if TYPE_CHECKING:
     Found = tuple[Reconciled, list[RunId]]
 
-MOST_SHOWN = 20  # batches among which the one is chosen that is shown
+MAX_SHOWN = 20  # batches among which the one is chosen that is shown
 TWICE = "calls of abandoned batches are sent again and may be paid twice"
 
 
@@ -74,7 +74,7 @@ async def _reconcile(muster: Muster, common: CommonOptions, patience: Patience, 
             note(common, holder_words(look))
 
     async def progress() -> ProgressState:
-        batches = [await muster.batches.get(name) for name in list(looks)[-MOST_SHOWN:]]
+        batches = [await muster.batches.get(name) for name in list(looks)[-MAX_SHOWN:]]
         return looks_progress([replace(looks[batch.id], batch=batch) for batch in batches])
 
     with display(common, stays=False) as screen:

@@ -16,7 +16,7 @@ from muster.domain.call import Role
 from muster.domain.run import Run
 
 LINES = 8  # of a conversation that are shown while it goes on
-LONGEST_LINE = 160  # characters
+MAX_LINE = 160  # characters
 
 
 class BattleProgress:
@@ -34,11 +34,11 @@ class BattleProgress:
             message, decision = told_by(event)
             if message is not None:
                 self._turn += message.role is Role.ASSISTANT
-                self._lines.append(message_line(message, LONGEST_LINE))
+                self._lines.append(message_line(message, MAX_LINE))
                 self._words = ""
             elif decision is not None:
                 self._words = f"{decision.source}: {decision.verdict}"
-                self._lines.append(INDENT + decision_line(decision, LONGEST_LINE))
+                self._lines.append(INDENT + decision_line(decision, MAX_LINE))
         usual = run_progress(run, on_wire, batches)
         return replace(
             usual,

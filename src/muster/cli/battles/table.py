@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 INDENT = " " * 6  # of decisions below the reply that they are about
-LONGEST_REASON = 200  # characters
-LONGEST_GOAL = 60
+MAX_REASON = 200  # characters
+MAX_GOAL = 60
 
 
 def message_line(message: BattleMessage, most: int | None) -> str:
@@ -25,7 +25,7 @@ def message_line(message: BattleMessage, most: int | None) -> str:
     return f"{message.seq:>3} {who}  {text}"
 
 
-def decision_line(decision: BattleDecision, most: int = LONGEST_REASON) -> str:
+def decision_line(decision: BattleDecision, most: int = MAX_REASON) -> str:
     """Put a decision on one short line."""
     sure = "" if decision.confidence is None else f" ({decision.confidence:.2f})"
     by = f" {decision.model}" if decision.model else ""
@@ -91,7 +91,7 @@ def _tell_battles(console: "Console", report: ScaleReport) -> None:
         Column("ending", [one.ended_as for one in battles], right=False),
         Column("replies", [str(one.report.turns if one.report else 0) for one in battles]),
         Column("cost", [show_usd(one.report.cost) if one.report else "" for one in battles]),
-        Column("goal", [clean(one_line(one.plan.spec.goal, LONGEST_GOAL)) for one in battles], right=False, folds=True),
+        Column("goal", [clean(one_line(one.plan.spec.goal, MAX_GOAL)) for one in battles], right=False, folds=True),
         Column("conversation", [one.report.run.id if one.report else "" for one in battles], right=False),
     ]
     console.print(fitted(columns, ("cost", "goal"), console.width))

@@ -15,8 +15,8 @@ from muster.text.words import count, one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-LONGEST_CELL = 100  # characters
-MOST_ROWS = 20  # failed rows that are named
+MAX_CELL = 100  # characters
+MAX_ROWS = 20  # failed rows that are named
 
 
 def tell_progress(console: "Console", found: ChainProgress) -> None:
@@ -27,14 +27,14 @@ def tell_progress(console: "Console", found: ChainProgress) -> None:
     else:
         _tell_steps(console, found)
     if found.setup:
-        console.print(clean(f"preparing the worktree: {one_line(found.setup, LONGEST_CELL)}"), soft_wrap=True)
+        console.print(clean(f"preparing the worktree: {one_line(found.setup, MAX_CELL)}"), soft_wrap=True)
     if found.branch:
         changes = f": {found.summary}" if found.summary else ""
         console.print(clean(f"its work is on the branch {found.branch}{changes}"), soft_wrap=True)
     for line in repository_lines(f"chain {found.chain}", found.repository):
         console.print(clean(line), soft_wrap=True)
     if found.partial_output:
-        console.print(clean(f"writing: {one_line(found.partial_output, LONGEST_CELL)}"), soft_wrap=True)
+        console.print(clean(f"writing: {one_line(found.partial_output, MAX_CELL)}"), soft_wrap=True)
     if found.run.state is RunState.COMPLETED and isinstance(found.run.result, dict) and not found.rows:
         console.print(clean(str(found.run.result.get("output", ""))), soft_wrap=True)
 
@@ -62,8 +62,8 @@ def _tell_steps(console: "Console", found: ChainProgress) -> None:
 
 def _words(step: StepRecord) -> str:
     if step.status is StepStatus.FAILED:
-        return clean(one_line(step.error, LONGEST_CELL))
-    return clean(one_line(step.skipped or step.output, LONGEST_CELL))
+        return clean(one_line(step.error, MAX_CELL))
+    return clean(one_line(step.skipped or step.output, MAX_CELL))
 
 
 def _tell_rows(console: "Console", found: ChainProgress) -> None:
@@ -75,8 +75,8 @@ def _tell_rows(console: "Console", found: ChainProgress) -> None:
     if unread and found.run.state in TERMINAL:
         console.print(f"the output of {count(len(unread), 'more row')} is shown by: muster runs show {found.run.id}")
     failed = [row for row in found.rows if row.status is StepStatus.FAILED]
-    for row in failed[:MOST_ROWS]:
+    for row in failed[:MAX_ROWS]:
         console.print(clean(f"row {row.index + 1}: {row.error}"), soft_wrap=True)
-    if len(failed) > MOST_ROWS:
-        console.print(f"and {count(len(failed) - MOST_ROWS, 'more row')} that failed")
+    if len(failed) > MAX_ROWS:
+        console.print(f"and {count(len(failed) - MAX_ROWS, 'more row')} that failed")
     console.print(f"cost: {run_cost(found.run)}")

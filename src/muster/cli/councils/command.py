@@ -27,7 +27,7 @@ CouncilArgument = Annotated[
         help="Its id, the beginning of the id, its name, or `last`: the last council.",
     ),
 ]
-MOST_EVENTS = 1000
+MAX_EVENTS = 1000
 
 
 def inject(
@@ -64,7 +64,7 @@ def trace(common: CommonOptions, run: RunArgument) -> None:
         if found.workload == COUNCIL.workload:
             report = await muster.councils.trace_of(found)
             return council_view(report), report, []
-        details = await muster.runs.details(found.id, events=MOST_EVENTS)
+        details = await muster.runs.details(found.id, events=MAX_EVENTS)
         return details_view(details, local=True), None, [clean(event_line(event)) for event in details.events or ()]
 
     data, report, lines = with_muster(common, work)

@@ -13,7 +13,7 @@ from muster.cli.terminal.progress import ProgressState, run_progress
 from muster.domain.batch import Batch
 from muster.domain.run import Run
 
-MOST_NAMED = 6  # members that are named at once
+MAX_NAMED = 6  # members that are named at once
 
 
 class CouncilProgress:
@@ -74,7 +74,7 @@ class CouncilProgress:
 
 
 def _named(agents: Collection[str]) -> str:
-    first, more = sorted(agents)[:MOST_NAMED], len(agents) - MOST_NAMED
+    first, more = sorted(agents)[:MAX_NAMED], len(agents) - MAX_NAMED
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 

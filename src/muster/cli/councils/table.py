@@ -12,9 +12,9 @@ from muster.text.words import one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-LONGEST_CELL = 200  # characters
+MAX_CELL = 200  # characters
 _BAR = 20  # characters of the longest bar
-MOST_BARS = 12  # so that a council of many fits on a screen
+MAX_BARS = 12  # so that a council of many fits on a screen
 
 
 def support_lines(support: Mapping[str, float]) -> Iterator[str]:
@@ -22,11 +22,11 @@ def support_lines(support: Mapping[str, float]) -> Iterator[str]:
     most = max((abs(value) for value in support.values()), default=0.0) or 1.0
     width = max((len(name) for name in support), default=0)
     ranked = sorted(support.items(), key=lambda item: (-item[1], item[0]))
-    for name, value in ranked[:MOST_BARS]:
+    for name, value in ranked[:MAX_BARS]:
         bar = ("█" if value > 0 else "░") * round(abs(value) / most * _BAR)
         yield clean(f"{name:<{width}}  {value:+.3f} {bar}")
-    if len(ranked) > MOST_BARS:
-        yield f"and {len(ranked) - MOST_BARS} with less support"
+    if len(ranked) > MAX_BARS:
+        yield f"and {len(ranked) - MAX_BARS} with less support"
 
 
 def tell_council(console: "Console", report: CouncilReport) -> None:
@@ -55,15 +55,15 @@ def tell_council(console: "Console", report: CouncilReport) -> None:
 
 def tell_trace(console: "Console", report: CouncilReport) -> None:
     """Print the story of a council, round by round."""
-    _say(console, f"council {report.run.id}: {one_line(report.spec.question, LONGEST_CELL)}")
+    _say(console, f"council {report.run.id}: {one_line(report.spec.question, MAX_CELL)}")
     for one in report.rounds:
         console.print()
         _say(console, f"Round {one.number}")
         _tell_injections(console, [told for told in report.injections if told.round_number == one.number])
         for proposal in one.proposals:
-            _say(console, f"  {proposal.agent} proposes: {one_line(proposal.text, LONGEST_CELL)}")
+            _say(console, f"  {proposal.agent} proposes: {one_line(proposal.text, MAX_CELL)}")
             if report.as_read(proposal) != proposal.text:
-                _say(console, f"    the others read: {one_line(report.as_read(proposal), LONGEST_CELL)}")
+                _say(console, f"    the others read: {one_line(report.as_read(proposal), MAX_CELL)}")
         _tell_missing(console, one)
         _tell_evaluations(console, one.evaluations)
         _tell_matrix(console, one)
@@ -89,7 +89,7 @@ def _tell_missing(console: "Console", one: CouncilRound) -> None:
 
 def _tell_injections(console: "Console", injections: Sequence[Injection]) -> None:
     for told in injections:
-        _say(console, f"  a person tells all before {told.phase}: {one_line(told.text, LONGEST_CELL)}")
+        _say(console, f"  a person tells all before {told.phase}: {one_line(told.text, MAX_CELL)}")
 
 
 def _tell_open(console: "Console", report: CouncilReport) -> None:
@@ -98,7 +98,7 @@ def _tell_open(console: "Console", report: CouncilReport) -> None:
         place = (phase.round_number, phase.record.phase)
         _tell_injections(console, [told for told in report.injections if (told.round_number, told.phase) == place])
         for proposal in phase.record.proposals:
-            _say(console, f"  {proposal.agent} proposes: {one_line(proposal.text, LONGEST_CELL)}")
+            _say(console, f"  {proposal.agent} proposes: {one_line(proposal.text, MAX_CELL)}")
         _tell_evaluations(console, phase.record.evaluations)
         for each in phase.record.abstentions:
             _say(console, f"  {_why_missing(each)}")
@@ -108,12 +108,12 @@ def _tell_evaluations(console: "Console", evaluations: Sequence[Evaluation]) -> 
     for evaluation in evaluations:
         for vote in evaluation.votes:
             weight = "abstains" if vote.weight is None else f"{vote.weight:+g}"
-            critique = f": {one_line(vote.critique, LONGEST_CELL)}" if vote.critique else ""
+            critique = f": {one_line(vote.critique, MAX_CELL)}" if vote.critique else ""
             _say(console, f"  {evaluation.agent} → {vote.target} {weight}{critique}")
 
 
 def _why_missing(one: CouncilAbstention) -> str:
-    return f"{one.agent} has no part in {one.phase}: {one.cause} ({one_line(one.reason, LONGEST_CELL)})"
+    return f"{one.agent} has no part in {one.phase}: {one.cause} ({one_line(one.reason, MAX_CELL)})"
 
 
 def _tell_matrix(console: "Console", one: CouncilRound) -> None:
@@ -140,7 +140,7 @@ def _tell_matrix(console: "Console", one: CouncilRound) -> None:
 def _tell_doubts(console: "Console", report: CouncilReport) -> None:
     result = report.result
     for dissent in () if result is None else result.dissent:
-        why = one_line(dissent.critique, LONGEST_CELL) or "without a reason"
+        why = one_line(dissent.critique, MAX_CELL) or "without a reason"
         prefers = f", prefers that of {dissent.preferred}" if dissent.preferred else ""
         _say(console, f"dissent: {dissent.agent} gives it {dissent.weight:+g}{prefers}: {why}")
     for claim in () if result is None else result.contested:

@@ -25,7 +25,7 @@ from muster.domain.task import TaskState
 from muster.text.words import count
 
 TABLE_FRAME = 4  # lines of a table besides its rows
-LEAST_TASKS = 3  # that are shown, however small a terminal is
+MIN_TASKS = 3  # that are shown, however small a terminal is
 HIDDEN = frozenset({"run.created", "call.done", "call.reused"})  # the output says as much
 
 
@@ -145,7 +145,7 @@ def drawn(snapshot: PoolSnapshot, width: int, height: int) -> RenderableType:
     room = height - len(status) - TABLE_FRAME - slots.row_count - TABLE_FRAME  # for tasks and notes
     notes = task_notes(snapshot.tasks)
     fits = len(snapshot.tasks) + len(notes) + bool(snapshot.left_out) <= room
-    tasks = snapshot.tasks if fits else snapshot.tasks[: max(LEAST_TASKS, room - 1)]
+    tasks = snapshot.tasks if fits else snapshot.tasks[: max(MIN_TASKS, room - 1)]
     left_out = snapshot.left_out + len(snapshot.tasks) - len(tasks)
     shown = notes if fits else notes[: max(0, room - len(tasks) - 1)]
     more = [(left_out, "more task"), (len(notes) - len(shown), "more note")]

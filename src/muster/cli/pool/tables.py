@@ -27,18 +27,18 @@ COLOURS = {
     TaskState.CANCELED: "magenta",
 }
 SLOT_COLOURS = {"idle": "green", "busy": "blue", "stopped": "yellow", "errored": "red"}
-MOST_WORDS = 60
-MOST_QUESTION = 300
-MOST_NAME = 24
-LEAST_WORDS = 16  # of the prompt, before a column is left out
+MAX_WORDS = 60
+MAX_QUESTION = 300
+MAX_NAME = 24
+MIN_WORDS = 16  # of the prompt, before a column is left out
 SLOTS_LEAST_MISSED = ("completed", "role", "slot", "error")
-LEAST_MISSED = ("branch", "imputed", "slot", "budget", "work", "uncertain")
+MIN_MISSED = ("branch", "imputed", "slot", "budget", "work", "uncertain")
 
 
 def tasks_table(tasks: Sequence[Task], width: int, writing: Mapping[str, str] | None = None) -> Table:
     """Return tasks as a table with one line for each; `writing` is the last line of what a task's agent writes."""
     states = [Text(str(task.state), style=COLOURS[task.state]) for task in tasks]
-    slots = ["" if task.slot is None else one_line(task.slot.name, MOST_NAME) for task in tasks]
+    slots = ["" if task.slot is None else one_line(task.slot.name, MAX_NAME) for task in tasks]
     columns = [
         Column("task", [task.id for task in tasks], right=False),
         Column("state", states, right=False),
@@ -48,9 +48,9 @@ def tasks_table(tasks: Sequence[Task], width: int, writing: Mapping[str, str] | 
         *cost_columns([task.cost for task in tasks]),
     ]
     used = [column for column in columns if any(map(str, column.cells))]
-    words = Column("prompt", ["x" * LEAST_WORDS])
-    kept = [column for column in fitting([*used, words], LEAST_MISSED, width, GAP) if column.name != words.name]
-    room = max(LEAST_WORDS, width - sum(column.width + GAP for column in kept) - GAP)
+    words = Column("prompt", ["x" * MIN_WORDS])
+    kept = [column for column in fitting([*used, words], MIN_MISSED, width, GAP) if column.name != words.name]
+    room = max(MIN_WORDS, width - sum(column.width + GAP for column in kept) - GAP)
     said = [_said(task, writing or {}, room) for task in tasks]
     return filled(_table(), [*kept, Column(words.name, said, right=False)])
 
@@ -66,7 +66,7 @@ def _said(task: Task, writing: Mapping[str, str], room: int) -> Text:
     name = f"{task.run.name}: " if task.run.name else ""
     about = clean(name + (task.refusal or asks or preparing or task.spec.prompt))
     last = one_line(clean(writing.get(task.id, "")), room)
-    words = one_line(about, max(LEAST_WORDS, room - len(last) - GAP) if last else room)
+    words = one_line(about, max(MIN_WORDS, room - len(last) - GAP) if last else room)
     left = room - len(words) - GAP
     return Text(words).append(f"  {one_line(last, left)}" if last and left > 1 else "", style="dim")
 
@@ -80,17 +80,17 @@ def task_notes(tasks: Sequence[Task]) -> list[str]:
 def permission_text(question: PermissionQuestion) -> str:
     """Return what is asked for, in one line."""
     given = "" if question.input is None else f": {json.dumps(question.input, ensure_ascii=False)}"
-    return one_line(clean(f"asks for permission to use {question.wanted}{given}"), MOST_QUESTION)
+    return one_line(clean(f"asks for permission to use {question.wanted}{given}"), MAX_QUESTION)
 
 
 def slots_table(slots: Sequence[Slot], width: int) -> Table:
     """Return slots as a table with one line for each, as far as their names allow."""
-    errors = [Text(one_line(clean(slot.record.error), MOST_WORDS)) for slot in slots]
-    titles = ["" if slot.task is None else one_line(clean(slot.task.title), MOST_WORDS) for slot in slots]
+    errors = [Text(one_line(clean(slot.record.error), MAX_WORDS)) for slot in slots]
+    titles = ["" if slot.task is None else one_line(clean(slot.task.title), MAX_WORDS) for slot in slots]
     columns = [
         Column("slot", [slot.profile.id for slot in slots], right=False),
-        Column("name", [one_line(slot.profile.name, MOST_NAME) for slot in slots], right=False),
-        Column("role", [one_line(slot.profile.role, MOST_NAME) for slot in slots], right=False),
+        Column("name", [one_line(slot.profile.name, MAX_NAME) for slot in slots], right=False),
+        Column("role", [one_line(slot.profile.role, MAX_NAME) for slot in slots], right=False),
         Column("state", [Text(slot.state, style=SLOT_COLOURS[slot.state]) for slot in slots], right=False),
         Column("task", [Text(title) for title in titles], right=False, folds=True),
         Column("completed", [str(slot.record.completed) for slot in slots]),

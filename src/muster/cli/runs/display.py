@@ -14,7 +14,7 @@ from muster.app.kinds import word_of
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.app.views.calls import NO_THINKING, thought_of
 from muster.app.views.verdicts import Tone, verdict_of
-from muster.cli.people import MOST_TOLD, question_words
+from muster.cli.people import MAX_TOLD, question_words
 from muster.cli.terminal.batches import calls, standing
 from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import clean
@@ -49,10 +49,10 @@ def print_details(console: "Console", details: RunDetails) -> None:
     """Write it for a person."""
     run = details.run
     console.print(run_panel(run, details.root, details.batches))
-    for question in details.questions[:MOST_TOLD]:
+    for question in details.questions[:MAX_TOLD]:
         console.print(clean(question_words(question)), soft_wrap=True)
-    if len(details.questions) > MOST_TOLD:
-        console.print(f"… and {len(details.questions) - MOST_TOLD} more open questions: --json")
+    if len(details.questions) > MAX_TOLD:
+        console.print(f"… and {len(details.questions) - MAX_TOLD} more open questions: --json")
     if details.unused is not None and details.unused.repeated:
         console.print(Text(f"note: {clean(str(details.unused))}", style="yellow"), soft_wrap=True)
     if details.calls is not None:
@@ -260,7 +260,7 @@ def attempts_table(attempts: Sequence[AttemptRow]) -> Table:
     return table
 
 
-LONGEST_RESULT = 200  # characters
+MAX_RESULT = 200  # characters
 
 
 def print_call(console: "Console", details: CallDetails, *, thinking: bool = False) -> None:
@@ -287,7 +287,7 @@ def print_call(console: "Console", details: CallDetails, *, thinking: bool = Fal
 def _used(call: ToolCall) -> str:
     """Return how a tool was used, and how what it gave begins."""
     given = " ".join((call.result or "").split())
-    return tool_line(call) + (f" → {cut(given, LONGEST_RESULT)}" if given else "")
+    return tool_line(call) + (f" → {cut(given, MAX_RESULT)}" if given else "")
 
 
 def _figures(reply: Reply) -> str:

@@ -28,7 +28,7 @@ from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.text.words import choice_error, one_line
 
-LONGEST_REASON = 200
+MAX_REASON = 200
 
 
 def cases(
@@ -89,7 +89,7 @@ def _tell(console: Console, found: CasePage) -> None:
             Text(clean(row.case.id)),
             Text(clean(row.subject)),
             score_of(row.score),
-            Text(clean(one_line(row.why, LONGEST_REASON))),
+            Text(clean(one_line(row.why, MAX_REASON))),
         )
     console.print(table)
 

@@ -31,7 +31,7 @@ COLOURS = {
     ComparisonVerdict.WORSE: "red",
     ComparisonVerdict.UNSURE: "yellow",
 }
-MOST_CHANGES = 50
+MAX_CHANGES = 50
 
 
 def tell_comparison(console: Console, found: RunComparison) -> None:
@@ -64,8 +64,8 @@ def _tell_subject(console: Console, one: SubjectComparison, *, alone: bool) -> N
     for title, changes, colour in (("regressed", found.regressions, "red"), ("improved", found.improvements, "green")):
         if changes:
             console.print(_changes(title, changes, colour))
-            if len(changes) > MOST_CHANGES:
-                console.print(Text(f"… and {len(changes) - MOST_CHANGES:,} more", style="dim"))
+            if len(changes) > MAX_CHANGES:
+                console.print(Text(f"… and {len(changes) - MAX_CHANGES:,} more", style="dim"))
 
 
 def _numbers(found: Comparison) -> Table:
@@ -93,7 +93,7 @@ def _changes(title: str, changes: Sequence[Change], colour: str) -> Table:
     for name in ("A", "B"):
         table.add_column(name, no_wrap=True)
     table.add_column("score", no_wrap=True)
-    for change in changes[:MOST_CHANGES]:
+    for change in changes[:MAX_CHANGES]:
         after = "missing" if change.after is None else WORDS[change.after]
         scores = f"{_score(change.before_score)} → {_score(change.after_score)}"
         table.add_row(Text(clean(change.case)), str(change.epoch), WORDS[change.before], after, scores)

@@ -126,9 +126,9 @@ def _words(file: Path, found: ArchiveVerification) -> str:
     return f"{head}\n{'signed with the given key' if found.trusted else _UNTRUSTED}"
 
 
-MOST_SHOWN = 50
-MOST_KEYS = 5
-MOST_CHARACTERS = 120  # of a line that others wrote
+MAX_SHOWN = 50
+MAX_KEYS = 5
+MAX_CHARACTERS = 120  # of a line that others wrote
 
 
 def tell_rescoring(common: CommonOptions, file: Path, found: Rescoring) -> int:
@@ -146,24 +146,24 @@ def _tell(console: Console, found: Rescoring) -> None:
         chosen = [one for one in found.differences if one.redacted is redacted]
         if chosen:
             console.print(_table(title, chosen))
-    for figure in found.figures[:MOST_SHOWN]:
+    for figure in found.figures[:MAX_SHOWN]:
         console.print(Text(clean(_figure(figure))), soft_wrap=True)
     for suggestion in rescoring_suggestions(found):
         console.print(Text(suggestion), soft_wrap=True)
     if found.unmentioned:
         console.print(Text(_unmentioned(found)), soft_wrap=True)
-    for what in found.unproven[:MOST_SHOWN]:
-        console.print(Text(f"rests on the signature: {clean(one_line(what, 2 * MOST_CHARACTERS))}"), soft_wrap=True)
+    for what in found.unproven[:MAX_SHOWN]:
+        console.print(Text(f"rests on the signature: {clean(one_line(what, 2 * MAX_CHARACTERS))}"), soft_wrap=True)
 
 
 def _figure(figure: FigureDifference) -> str:
-    was, now = (one_line(str(value), MOST_CHARACTERS) for value in (figure.was, figure.now))
-    return f"{one_line(figure.where, MOST_CHARACTERS)} is {was}, and the results come to {now}"
+    was, now = (one_line(str(value), MAX_CHARACTERS) for value in (figure.was, figure.now))
+    return f"{one_line(figure.where, MAX_CHARACTERS)} is {was}, and the results come to {now}"
 
 
 def _unmentioned(found: Rescoring) -> str:
-    keys = ", ".join(one_line(clean(key), MOST_CHARACTERS) for key in found.unmentioned_keys[:MOST_KEYS])
-    more = ", …" if found.unmentioned > MOST_KEYS else ""
+    keys = ", ".join(one_line(clean(key), MAX_CHARACTERS) for key in found.unmentioned_keys[:MAX_KEYS])
+    more = ", …" if found.unmentioned > MAX_KEYS else ""
     return f"calls that no verdict mentions: {found.unmentioned:,} ({keys}{more})"
 
 
@@ -171,9 +171,9 @@ def _table(title: str, differences: Sequence[Difference]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     for name in ("case", "subject", "epoch", "recorded", "now", "why"):
         table.add_column(name, overflow="fold")
-    for one in differences[:MOST_SHOWN]:
+    for one in differences[:MAX_SHOWN]:
         was, now = _ending(one.was, one.was_score), _ending(one.now, one.now_score)
-        why = Text(clean(one_line(one.why, 2 * MOST_CHARACTERS)))
+        why = Text(clean(one_line(one.why, 2 * MAX_CHARACTERS)))
         table.add_row(Text(clean(one.case)), Text(clean(one.subject)), str(one.epoch), was, now, why)
     return table
 

@@ -25,12 +25,12 @@ from muster.domain.case import Status
 from muster.domain.money import usd_format
 from muster.text.words import count, one_line, percent, seconds_of
 
-MOST_TROUBLES = 50
-LONGEST_REASON = 400
+MAX_TROUBLES = 50
+MAX_REASON = 400
 WIDE, WIDER, WIDEST = 100, 120, 140  # columns; below, some figures are left out
 BAR = 16
 SUBJECT = "subject"
-LEAST_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "thinking", "score", "95% interval", "cost")
+MIN_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "thinking", "score", "95% interval", "cost")
 OVERLAP = "intervals overlap"
 CLOSER = "see muster compare RUN:A RUN:B"
 
@@ -107,7 +107,7 @@ def _facts(report: SuiteReport) -> Iterator[str]:
 
 def _subjects(report: SuiteReport, width: int) -> Table:
     """Draw the subjects, the best first; what there is no room for is left out, but never their names."""
-    table = fitted(_columns(report, width), LEAST_MISSED, width)
+    table = fitted(_columns(report, width), MIN_MISSED, width)
     if any(_overlaps(line) for line in report.subjects):
         table.caption = f"{OVERLAP}: with that of the subject above, so the order may be chance;\n{CLOSER}"
         table.caption_justify = "left"
@@ -203,7 +203,7 @@ def _cases(lines: tuple[CaseLine, ...], width: int, *, many: bool) -> Table:
 
 def _listed(report: SuiteReport) -> tuple[CaseLine, ...]:
     """Return the cases that are drawn; of several subjects only what did not pass, since the rest would fill pages."""
-    return report.lines if len(report.subjects) == 1 and report.lines else report.troubles[:MOST_TROUBLES]
+    return report.lines if len(report.subjects) == 1 and report.lines else report.troubles[:MAX_TROUBLES]
 
 
 def _case(line: CaseLine, room: int, *, many: bool) -> tuple[Text, Text, Text, Text]:
@@ -223,7 +223,7 @@ def _broken(label: str, room: int) -> str:
 
 def _why(line: CaseLine) -> Text:
     """Return why a case did not pass, and where it stands; of one that passed there is nothing to say."""
-    why = Text(one_line(clean(line.why), LONGEST_REASON))
+    why = Text(one_line(clean(line.why), MAX_REASON))
     if line.status is not Status.PASSED:
         why.append(f"\n{clean(line.file)}:{line.line}", style="dim")
     return why

@@ -20,7 +20,7 @@ from muster.text.words import percent
 if TYPE_CHECKING:
     from rich.console import Console
 
-LEAST_MISSED = ("cases", "state", "cost", "baseline", "between")
+MIN_MISSED = ("cases", "state", "cost", "baseline", "between")
 
 
 def trend(
@@ -58,7 +58,7 @@ def _tell(console: "Console", found: SuiteTrend) -> None:
         Column("cost", [usd(cost) for cost in costs]),
         Column("baseline", [Text(clean(", ".join(point.baselines))) for point, _ in rows], right=False),
     ]
-    console.print(fitted(columns, LEAST_MISSED, console.width))
+    console.print(fitted(columns, MIN_MISSED, console.width))
 
 
 def _subjects(point: TrendPoint) -> Iterator[SubjectStats | None]:

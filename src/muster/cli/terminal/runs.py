@@ -17,7 +17,7 @@ from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
 from muster.text.words import one_line
 
-LONGEST_ARGUMENTS = 200  # characters
+MAX_ARGUMENTS = 200  # characters
 
 COLOURS: Mapping[RunState, str] = {
     RunState.QUEUED: "cyan",
@@ -30,7 +30,7 @@ COLOURS: Mapping[RunState, str] = {
     RunState.TIMEOUT: "red",
 }
 
-LONGEST_ARGUMENTS = 200  # characters
+MAX_ARGUMENTS = 200  # characters
 
 
 def event_line(event: Event) -> str:
@@ -67,10 +67,10 @@ def _council_parts(data: Mapping[str, Any]) -> list[str]:
 def _battle_parts(data: Mapping[str, Any]) -> list[str]:
     """Return what an event of a battle says, on one line."""
     if "content" in data:
-        return [f"{data['seq']} {data['role']}:", one_line(str(data["content"]), LONGEST_ARGUMENTS)]
+        return [f"{data['seq']} {data['role']}:", one_line(str(data["content"]), MAX_ARGUMENTS)]
     sure = "" if data.get("confidence") is None else f"({float(data['confidence']):.2f})"
     said = [f"turn {data['turn']}", f"{data['source']}:", str(data["verdict"]), sure, str(data.get("reason") or "")]
-    return [one_line(part, LONGEST_ARGUMENTS) for part in said if part]
+    return [one_line(part, MAX_ARGUMENTS) for part in said if part]
 
 
 def summary(run: Run) -> str:
@@ -116,7 +116,7 @@ def new_run_words(cap: int | None) -> str:
 def tool_line(call: ToolCall) -> str:
     """Put the use of a tool on one line."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-    shown = f"{call.name}({cut(arguments, LONGEST_ARGUMENTS)})"
+    shown = f"{call.name}({cut(arguments, MAX_ARGUMENTS)})"
     return clean(shown.replace("\n", " ")) + (" failed" if call.failed else "")
 
 

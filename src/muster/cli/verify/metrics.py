@@ -41,7 +41,7 @@ def metrics(
     answer(common, verify_metrics_view(found), tell)
 
 
-LEAST_MISSED = ("rejected", "low", "med", "reports", "broken", "high", "failed", "crit", "passed")
+MIN_MISSED = ("rejected", "low", "med", "reports", "broken", "high", "failed", "crit", "passed")
 
 
 def tell_metrics(console: Console, found: VerifyMetrics) -> None:
@@ -107,4 +107,4 @@ def _agents(found: VerifyMetrics, width: int) -> Table:
         Column("rejected", [f"{one.counts.rejected:,}" for one in agents]),
         Column("cost", [usd(one.cost) for one in agents]),
     ]
-    return fitted(columns, LEAST_MISSED, width)
+    return fitted(columns, MIN_MISSED, width)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WIDE, NARROW = 24, 16  # columns for the names of agents, and for whom they ask
 
 
-LEAST_MISSED = ("calls\nat most", "tokens", "files", "asks", "calls", "wave", "about,\nat least")
+MIN_MISSED = ("calls\nat most", "tokens", "files", "asks", "calls", "wave", "about,\nat least")
 
 
 def plan(common: CommonOptions, arguments: VerifyPlanArguments) -> int:
@@ -73,7 +73,7 @@ def plan_table(found: VerifyPlan, width: int) -> "Table":
         Column("about,\nat least", [usd(load.least) if paid else "" for load, paid in loads]),
         Column("at most", [most_words(load, usd) if paid else "" for load, paid in loads]),
     ]
-    table = fitted(columns, LEAST_MISSED, width)
+    table = fitted(columns, MIN_MISSED, width)
     for row in table.rows[-2:-1]:
         row.end_section = True  # the sum stands below a line
     return table

@@ -19,9 +19,9 @@ from muster.domain.money import usd_format
 from muster.domain.run import RunState
 from muster.text.words import count, one_line, seconds_of
 
-MOST_FINDINGS = 20
-MOST_DIFF_LINES = 200
-MOST_REJECTED = 3
+MAX_FINDINGS = 20
+MAX_DIFF_LINES = 200
+MAX_REJECTED = 3
 LONGEST = 500
 MARGIN = 10  # columns left of what is said of a finding
 
@@ -51,7 +51,7 @@ TITLES: Mapping[Severity, str] = {
     Severity.LOW: "low",
 }
 WIDE, NARROW = 24, 11  # columns for the names of agents, and for how they ended
-LEAST_MISSED = ("coverage", "rejected", "low", "med", "wave", "score", "high", "crit")
+MIN_MISSED = ("coverage", "rejected", "low", "med", "wave", "score", "high", "crit")
 
 
 def tell_report(console: Console, report: VerifyReport, reference: str, here: Path) -> None:
@@ -104,9 +104,9 @@ def tell_work(console: Console, work: AgentWork, *, accepted: bool) -> None:
 
 def _tell_diff(console: Console, diff: str, task: str) -> None:
     lines = diff.splitlines()
-    console.out(clean("\n".join(lines[:MOST_DIFF_LINES])), highlight=False)
-    if len(lines) > MOST_DIFF_LINES:
-        console.print(f"… {len(lines) - MOST_DIFF_LINES:,} more lines: muster task diff {task}", soft_wrap=True)
+    console.out(clean("\n".join(lines[:MAX_DIFF_LINES])), highlight=False)
+    if len(lines) > MAX_DIFF_LINES:
+        console.print(f"… {len(lines) - MAX_DIFF_LINES:,} more lines: muster task diff {task}", soft_wrap=True)
 
 
 def _agents(report: VerifyReport, width: int) -> Table:
@@ -129,7 +129,7 @@ def _agents(report: VerifyReport, width: int) -> Table:
         Column("cost", [usd(one.cost) if one.cost else "" for one in agents] + blank),
     ]
     told = [column for column in columns if column.name not in ("score", "coverage") or any(column.cells)]
-    return fitted(told, LEAST_MISSED, width)
+    return fitted(told, MIN_MISSED, width)
 
 
 def _counted(title: str, agents: Sequence[AgentReport], name: str, style: str, absent: int) -> Column:
@@ -143,9 +143,9 @@ def _number(number: int, style: str) -> Text:
 def _tell_findings(console: Console, report: VerifyReport, here: Path) -> None:
     if report.merged:
         console.print(Text(f"{count(report.counts.total, 'finding')}: {spoken(report.counts)}", style="bold"))
-    for one in report.merged[:MOST_FINDINGS]:
+    for one in report.merged[:MAX_FINDINGS]:
         _tell_finding(console, one, Path(report.run.root), here)
-    if (left := report.counts.total - MOST_FINDINGS) > 0:
+    if (left := report.counts.total - MAX_FINDINGS) > 0:
         console.print(Text(f"… and {left:,} more, none of them worse", style="dim"))
     if report.merged:
         console.print()
@@ -178,12 +178,12 @@ def _tell_rejected(console: Console, report: VerifyReport) -> None:
         return
     whose = "its place does" if number == 1 else "their places do"
     console.print(Text(f"{number:,} rejected, since {whose} not exist:", style="magenta"))
-    for one in report.rejected[:MOST_REJECTED]:
+    for one in report.rejected[:MAX_REJECTED]:
         found = one.rejected.finding
         words = f"{found.file}:{found.line} by {one.agent}: {one.rejected.why}"
         console.print(Padding(Text(clean(one_line(words, LONGEST)), style="dim"), (0, 0, 0, 2), expand=False))
-    if number > MOST_REJECTED:
-        console.print(Text(f"  … and {number - MOST_REJECTED:,} more", style="dim"))
+    if number > MAX_REJECTED:
+        console.print(Text(f"  … and {number - MAX_REJECTED:,} more", style="dim"))
     console.print()
 
 

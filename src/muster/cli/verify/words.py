@@ -12,9 +12,9 @@ from muster.cli.terminal.output import CommonOptions, answer, fail_with
 from muster.text.words import count, one_line
 
 FEW = 3
-MOST_GROUPS = 5
+MAX_GROUPS = 5
 NAMED_OF_A_GROUP = 2
-LONGEST_PATH = 60
+MAX_PATH = 60
 
 
 def first_words(started: StartedVerification) -> str:
@@ -54,13 +54,13 @@ def left_out_by_why(files: Sequence[LeftOut]) -> str:
     for one in files:
         groups.setdefault(one.why.partition(":")[0], []).append(one.path)
     told = sorted(groups.items(), key=lambda group: -len(group[1]))
-    parts = [f"{len(paths):,} {why} ({_some(paths)})" for why, paths in told[:MOST_GROUPS]]
-    more = sum(len(paths) for _, paths in told[MOST_GROUPS:])
+    parts = [f"{len(paths):,} {why} ({_some(paths)})" for why, paths in told[:MAX_GROUPS]]
+    more = sum(len(paths) for _, paths in told[MAX_GROUPS:])
     return f"{len(files):,} left out: {', '.join([*parts, *([f'{more:,} more'] if more else [])])}"
 
 
 def _some(paths: Sequence[str]) -> str:
-    named = [one_line(path, LONGEST_PATH) for path in paths[:NAMED_OF_A_GROUP]]
+    named = [one_line(path, MAX_PATH) for path in paths[:NAMED_OF_A_GROUP]]
     return ", ".join([*named, "…"] if len(paths) > NAMED_OF_A_GROUP else named)
 
 

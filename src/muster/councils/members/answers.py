@@ -14,9 +14,9 @@ from muster.councils.order import ScoreScale
 from muster.councils.rules.anonymity import CandidateLabels
 from muster.councils.rules.scoring import SELF_VOTE, UNKNOWN_TARGET, WEIGHED_TWICE, weight_of
 from muster.councils.rules.values import (
-    LEAST_WEIGHT,
-    LONGEST_SCRATCHPAD,
-    MOST_WEIGHT,
+    MAX_SCRATCHPAD,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     AbstentionCause,
     ClaimAssessment,
     ClaimStance,
@@ -83,7 +83,7 @@ EVALUATION_SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 
-MOST_CLAIMS = 50
+MAX_CLAIMS = 50
 _SHOWN = 60  # characters of what a member made up
 _BAD = {
     Quality.CUT: "it was cut off before its end; be brief",
@@ -206,16 +206,12 @@ def _abstention(
 def _proposal_flaw(text: str, claims: Sequence[str], scratchpad: Json) -> str:
     if not says_something(text):
         return 'it has no text; who abstains answers {"skipped": true, "reason": "…"}'
-    if len(claims) > MOST_CLAIMS:
-        return f"it has {len(claims)} claims; at most {MOST_CLAIMS} are read"
+    if len(claims) > MAX_CLAIMS:
+        return f"it has {len(claims)} claims; at most {MAX_CLAIMS} are read"
     if not isinstance(scratchpad, str):
         return "final_scratchpad is not a string"
     size = len(scratchpad.encode("utf-8", "surrogatepass"))
-    return (
-        f"final_scratchpad has {size:,} bytes; at most {LONGEST_SCRATCHPAD:,} are kept"
-        if size > LONGEST_SCRATCHPAD
-        else ""
-    )
+    return f"final_scratchpad has {size:,} bytes; at most {MAX_SCRATCHPAD:,} are kept" if size > MAX_SCRATCHPAD else ""
 
 
 def _text_flaw(text: str, schema: Mapping[str, Json]) -> str:
@@ -266,7 +262,7 @@ def _model_item(item: Mapping[str, Any], claims: Mapping[str, Sequence[str]]) ->
         return _Item(label=label, critique=item.get("critique", ""))
     if weight is None:
         return _Item(label=label, flaw="has no weight")
-    if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+    if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
         return _Item(label=label, flaw=f"has the weight {weight!r:.40}: it must be from -100 to 100")
     if wrong:
         return _Item(label=label, flaw=f"has no claim with the number {', '.join(wrong)}")

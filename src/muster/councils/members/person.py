@@ -19,7 +19,7 @@ _FORM = 'write a line "LABEL WEIGHT critique" for each candidate, or "skip: " an
 _LINE = re.compile(r"(?P<label>\S+?):?\s+(?P<weight>[+-]?\d+(?:\.\d+)?)(?:\s+(?P<critique>.*))?")
 # The colon tells an abstention from a proposal to skip something.
 _SKIP = re.compile(r"skip\.?(?:\s*:(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
-_LONGEST_SHOWN = 60
+_MAX_SHOWN = 60
 
 
 def person_proposal(text: str) -> Mapping[str, Any]:
@@ -38,7 +38,7 @@ def person_evaluation(text: str) -> Mapping[str, Json] | str:
     for line in filter(None, map(str.strip, text.splitlines())):
         found = _LINE.fullmatch(line)
         if found is None:
-            return f"{line[:_LONGEST_SHOWN]!r} is not an evaluation: {_FORM}"
+            return f"{line[:_MAX_SHOWN]!r} is not an evaluation: {_FORM}"
         critique = found["critique"] or ""
         items.append({"candidate": found["label"], "weight": float(found["weight"]), "critique": critique})
     return {"evaluations": items}

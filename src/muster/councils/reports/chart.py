@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from muster.councils.rules.outcome import CouncilRound
 
-WIDTH, LEAST_HEIGHT = 900, 280
+WIDTH, MIN_HEIGHT = 900, 280
 LEFT, RIGHT, TOP, BOTTOM = 90, 180, 16, 34
 COLOURS = 6  # classes c0 to c5 of the page
 _LINE = 16  # pixels between two names
@@ -19,7 +19,7 @@ def support_chart(rounds: Sequence[CouncilRound], convictions: Sequence[float]) 
     values = [standing.support for one in rounds for standing in one.score.standings]
     low, high = min([0.0, *values]), max([0.0, *values])
     span = (high - low) or 1.0
-    height = max(LEAST_HEIGHT, TOP + BOTTOM + _LINE * len(names))
+    height = max(MIN_HEIGHT, TOP + BOTTOM + _LINE * len(names))
 
     def x(number: int) -> float:
         step = (WIDTH - LEFT - RIGHT) / max(len(rounds) - 1, 1)

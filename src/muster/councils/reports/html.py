@@ -19,7 +19,7 @@ from muster.text.secrets.redaction import redact
 from muster.text.words import count, moment, shorten
 
 LONGEST = 50_000  # characters of a proposal
-LONGEST_TITLE = 200  # characters of a question that are its title
+MAX_TITLE = 200  # characters of a question that are its title
 
 
 def council_html(report: CouncilReport) -> str:
@@ -86,7 +86,7 @@ def _header(report: CouncilReport) -> str:
 def _question(question: str) -> str:
     """Return the first line as the title, and all of it behind a line to open if there is more."""
     whole = question.strip()
-    title = shorten(whole.partition("\n")[0], LONGEST_TITLE)
+    title = shorten(whole.partition("\n")[0], MAX_TITLE)
     more = f'<details><summary>Whole question</summary><p class="text">{_text(whole)}</p></details>'
     return f"<h1>{_text(title)}</h1>{more if title != whole else ''}"
 

@@ -13,7 +13,7 @@ from math import copysign, fsum, sqrt
 from random import Random
 
 from muster.councils.order import ScoreScale
-from muster.councils.rules.values import LEAST_WEIGHT, MOST_WEIGHT, Evaluation, Proposal, Vote
+from muster.councils.rules.values import MAX_WEIGHT, MIN_WEIGHT, Evaluation, Proposal, Vote
 from muster.domain.errors import BadArgument
 from muster.text.words import count
 
@@ -217,11 +217,11 @@ def _rejections(evaluation: Evaluation, known: Mapping[str, Proposal]) -> Iterat
             yield Rejection(evaluator=name, target=target, reason=_OUT_OF_RANGE)
 
 
-_OUT_OF_RANGE = f"its weight is not between {LEAST_WEIGHT} and {MOST_WEIGHT}"
+_OUT_OF_RANGE = f"its weight is not between {MIN_WEIGHT} and {MAX_WEIGHT}"
 
 
 def _is_in_range(vote: Vote) -> bool:
-    return vote.weight is None or LEAST_WEIGHT <= vote.weight <= MOST_WEIGHT
+    return vote.weight is None or MIN_WEIGHT <= vote.weight <= MAX_WEIGHT
 
 
 def _contributions(evaluation: Evaluation, refused: Collection[tuple[str, str]]) -> Iterator[Contribution]:

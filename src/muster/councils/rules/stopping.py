@@ -17,9 +17,9 @@ from muster.domain.money import NOTHING, Microdollars, to_usd
 # less and less independent evidence. In the simulation lower values gain less, and higher ones seldom stop early.
 ROUND_WEIGHT = 0.5
 # A round is begun with at least this share of what the last one took: with less, even a quorum seldom answers.
-_LEAST_TIME = 0.5
+_MIN_TIME = 0.5
 _DIGITS = 12  # equal sums of other rounding are equal
-LEAST_MEMBERS = 2
+MIN_MEMBERS = 2
 
 
 class StopReason(StrEnum):
@@ -116,7 +116,7 @@ def _reason(rule: StopRule, rounds: int, evidence: float, conditions: Conditions
         StopReason.STOPPED: conditions.stop_signal,
         StopReason.CONVINCED: rounds >= rule.min_rounds and is_convinced,
         StopReason.ROUNDS: rounds >= rule.max_rounds,
-        StopReason.MEMBERS: conditions.members < LEAST_MEMBERS,
+        StopReason.MEMBERS: conditions.members < MIN_MEMBERS,
         StopReason.BUDGET: _lacks_money(conditions),
         StopReason.TIME: _lacks_time(conditions),
     }
@@ -130,7 +130,7 @@ def _lacks_money(conditions: Conditions) -> bool:
 
 def _lacks_time(conditions: Conditions) -> bool:
     left = conditions.seconds_left
-    return left is not None and left <= _LEAST_TIME * conditions.last_round_seconds
+    return left is not None and left <= _MIN_TIME * conditions.last_round_seconds
 
 
 def _detail(reason: StopReason | None, rule: StopRule, rounds: int, evidence: str, conditions: Conditions) -> str:
@@ -144,7 +144,7 @@ def _detail(reason: StopReason | None, rule: StopRule, rounds: int, evidence: st
         case StopReason.ROUNDS:
             return f"round {rounds} was the last; {evidence}"
         case StopReason.MEMBERS:
-            return f"{conditions.members} of at least {LEAST_MEMBERS} agents are left"
+            return f"{conditions.members} of at least {MIN_MEMBERS} agents are left"
         case StopReason.BUDGET:
             left, cost = to_usd(conditions.money_left or NOTHING), to_usd(conditions.last_round_cost)
             return f"${left:.4f} are left; the last round cost ${cost:.4f}"

@@ -7,8 +7,8 @@ from muster.councils.order import MemberFields
 from muster.domain.budget import Allowance
 from muster.domain.money import from_usd
 
-LONGEST_SCRATCHPAD = 32 * 1024  # bytes in UTF-8, as the exec protocol has it
-LEAST_WEIGHT, MOST_WEIGHT = -100, 100
+MAX_SCRATCHPAD = 32 * 1024  # bytes in UTF-8, as the exec protocol has it
+MIN_WEIGHT, MAX_WEIGHT = -100, 100
 
 
 class CouncilPhase(StrEnum):

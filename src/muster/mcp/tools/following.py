@@ -24,13 +24,13 @@ from muster.mcp.answers import (
 from muster.mcp.catalogue import catalogue, catalogue_page
 from muster.mcp.inputs import ListInput, OverviewInput, WaitInput
 from muster.mcp.request import SERVER, CoordinatorTool, ToolRequest
-from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, fit_all
+from muster.mcp.sizes import ENVELOPE, MAX_ANSWER, Answer, fit_all
 
 BATCH_ID = re.compile(r"b[0-9a-z]{16}")
 LOOK_SECONDS = 1.0  # between two looks at a run that nothing is heard of
 PROGRESS_SECONDS = 1.0  # between two notifications of one wait
-MOST_WAITING = 20  # runs in an overview that wait for a decision
-MOST_TOLD = 5  # runs in a notification
+MAX_WAITING = 20  # runs in an overview that wait for a decision
+MAX_TOLD = 5  # runs in a notification
 WORKLOADS = {kind.word: kind.workload for kind in BUILT_IN}
 
 
@@ -39,14 +39,14 @@ async def overview(request: ToolRequest, given: OverviewInput) -> Answer:
     muster = request.muster
     if given.part != "all":
         return await catalogue_page(muster, given.part, given.after)
-    waiting = await muster.runs.page([RunState.WAITING], roots=True, limit=MOST_WAITING)
+    waiting = await muster.runs.page([RunState.WAITING], roots=True, limit=MAX_WAITING)
     asking = [run for run in waiting if await is_at_rest(muster, run)]
-    all_of = "; list_work(needs_you=true) lists all that waits" if len(waiting) == MOST_WAITING else ""
+    all_of = "; list_work(needs_you=true) lists all that waits" if len(waiting) == MAX_WAITING else ""
     return {
         **(await catalogue(muster)),
         **(await _pool(muster) if request.may("admin") else {}),  # its tasks are those of everybody
         "budget": await budget_of(muster),
-        "waiting": _fitting([await _listed(muster, run) for run in asking], LARGEST_ANSWER // 6),
+        "waiting": _fitting([await _listed(muster, run) for run in asking], MAX_ANSWER // 6),
         "next": "start something (submit_task, fan_out, ask, run_chain, run_suite, start_council, start_battle), then "
         f"wait for its id; agents and library entries are named exactly as listed here{all_of}",
     }
@@ -82,7 +82,7 @@ async def list_work(request: ToolRequest, given: ListInput) -> Answer:
     if given.kind == "batch":
         request.caller.require("admin")  # a batch holds calls of everybody
         batches = [short_batch(one) for one in await muster.batches.list((), given.limit)]
-        return {"batches": _fitting(batches, LARGEST_ANSWER - ENVELOPE)}
+        return {"batches": _fitting(batches, MAX_ANSWER - ENVELOPE)}
     states = [RunState.WAITING] if given.needs_you else []
     workloads = () if given.kind == "any" else (WORKLOADS[given.kind],)
     found = await muster.runs.page(
@@ -91,7 +91,7 @@ async def list_work(request: ToolRequest, given: ListInput) -> Answer:
     # Others that wait do so for a provider.
     rows = [await _listed(muster, run) for run in found if not given.needs_you or await is_at_rest(muster, run)]
     return {
-        "runs": _fitting(rows, LARGEST_ANSWER - ENVELOPE),
+        "runs": _fitting(rows, MAX_ANSWER - ENVELOPE),
         "next": found[-1].id if len(found) == given.limit else None,
     }
 
@@ -150,9 +150,9 @@ class WaitProgress:
             return
         self._told = now
         known = [words for words in self._states.values() if words]
-        more = f"; and {len(known) - MOST_TOLD} more" if len(known) > MOST_TOLD else ""
+        more = f"; and {len(known) - MAX_TOLD} more" if len(known) > MAX_TOLD else ""
         seconds = round(now - self._begun, 3)
-        await self._request.progress(seconds, max(self._most, seconds), "; ".join(known[:MOST_TOLD]) + more)
+        await self._request.progress(seconds, max(self._most, seconds), "; ".join(known[:MAX_TOLD]) + more)
 
 
 async def _until_at_rest(muster: Muster, run: Run, progress: WaitProgress) -> None:

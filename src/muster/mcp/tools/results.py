@@ -18,12 +18,12 @@ from muster.domain.run import Run
 from muster.mcp.answers import compact, document, picked, pointer_to, whole
 from muster.mcp.inputs import ResultInput
 from muster.mcp.request import CoordinatorTool, ToolRequest
-from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit, page, page_of_rows, pick, text_of_value
+from muster.mcp.sizes import ENVELOPE, MAX_ANSWER, Answer, Pointer, fit, page, page_of_rows, pick, text_of_value
 from muster.mcp.tools.following import find, is_batch
 from muster.text.views import plain
 
 ROWS_AT_ONCE = 100  # that are read from the store
-MOST_MESSAGES = 500  # of a battle, which has at most 25 replies
+MAX_MESSAGES = 500  # of a battle, which has at most 25 replies
 
 Rows = AsyncIterator[tuple[str, Answer]]  # each with the key by which it is read again
 
@@ -62,7 +62,7 @@ async def _batch(muster: Muster, given: ResultInput) -> Answer:
     found = plain(batch_view(batch, await muster.batches.runs(batch.id)))
     if given.field:
         return page(text_of_value(pick(found, given.field)), given.offset)
-    told: Answer = fit(found, LARGEST_ANSWER - ENVELOPE, pointer_to(batch.id))
+    told: Answer = fit(found, MAX_ANSWER - ENVELOPE, pointer_to(batch.id))
     return told
 
 
@@ -120,7 +120,7 @@ async def _listed(muster: Muster, run: Run, part: str) -> Sequence[Answer]:
     if part == "log":
         return [plain(log_view(record)) async for record in muster.pool.monitor.logs(run.id)]
     if part == "messages":
-        messages = messages_view(await muster.battles.messages(run.id, 0, MOST_MESSAGES)).messages
+        messages = messages_view(await muster.battles.messages(run.id, 0, MAX_MESSAGES)).messages
         return [plain(message) for message in messages]
     return [plain(decision) for decision in decisions_view(await muster.battles.decisions(run.id))]
 

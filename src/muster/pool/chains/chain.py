@@ -11,11 +11,11 @@ from muster.pool.chains.kind import CHAIN
 from muster.pool.setup import TreeSetup
 
 WORKLOAD = CHAIN.workload
-MOST_STEPS = 200
-MOST_ITEMS = 1_000  # of one for_each
-MOST_ROWS = 10_000
-MOST_RETRIES = 100
-MOST_BACKOFF = 3_600.0  # seconds
+MAX_STEPS = 200
+MAX_ITEMS = 1_000  # of one for_each
+MAX_ROWS = 10_000
+MAX_RETRIES = 100
+MAX_BACKOFF = 3_600.0  # seconds
 USUAL_BACKOFF = 1.0
 
 

@@ -11,7 +11,7 @@ from muster.text.json_documents import find_value
 from muster.text.schemas.json_schema import fitting
 
 WHOLE = "$"
-LONGEST_PATH = 300
+MAX_PATH = 300
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]\s][^.\[\]]*)|\[([0-9]{1,9})\]")
 ValuePath = tuple[str | int, ...]
@@ -24,7 +24,7 @@ def parse_path(text: str) -> ValuePath:
         return ()
     steps: list[str | int] = []
     end = 0
-    while end < len(text) <= LONGEST_PATH:
+    while end < len(text) <= MAX_PATH:
         step = _STEP.match(text, end)
         if step is None or (step[1] is not None and end and text[end] != "."):
             break

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from muster.domain.isolation import Isolation
 from muster.domain.money import MAX_USD
-from muster.pool.chains.chain import MOST_BACKOFF, MOST_RETRIES, USUAL_BACKOFF
+from muster.pool.chains.chain import MAX_BACKOFF, MAX_RETRIES, USUAL_BACKOFF
 from muster.text import forms as v
 from muster.text.forms import Form
 
@@ -18,8 +18,8 @@ def _no_shell(value: Any) -> Any:
 
 
 ArgumentList = Annotated[list[v.CommandWord], BeforeValidator(_no_shell), Field(min_length=1)]
-Retries = Annotated[v.Natural, Field(le=MOST_RETRIES)]
-Backoff = Annotated[v.NotNegative, Field(le=MOST_BACKOFF)]
+Retries = Annotated[v.Natural, Field(le=MAX_RETRIES)]
+Backoff = Annotated[v.NotNegative, Field(le=MAX_BACKOFF)]
 Dollars = Annotated[v.Number, Field(gt=0, le=MAX_USD)]
 
 

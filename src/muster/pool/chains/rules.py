@@ -14,9 +14,9 @@ from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.money import MAX_USD
 from muster.domain.run import MODES, Mode
 from muster.pool.chains.chain import (
-    MOST_BACKOFF,
-    MOST_RETRIES,
-    MOST_STEPS,
+    MAX_BACKOFF,
+    MAX_RETRIES,
+    MAX_STEPS,
     Chain,
     ChainStep,
 )
@@ -28,7 +28,7 @@ from muster.text.document_tree import Place
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
 
-_LONGEST_NAME = 64
+_MAX_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi|a)?sh|python[0-9.]*|perl|ruby|node|php|env|xargs")
@@ -42,8 +42,8 @@ Flaws = Iterator[tuple[Place, str]]
 def chain_flaws(chain: Chain, *, before: Mapping[str, frozenset[str]] | None = None) -> Flaws:
     """Yield everything that is wrong with a chain, each with its place; `before` are steps that are done already."""
     names = [step.name for step in chain.steps]
-    if len(names) > MOST_STEPS:
-        yield ("steps",), f"has more than {MOST_STEPS} steps"
+    if len(names) > MAX_STEPS:
+        yield ("steps",), f"has more than {MAX_STEPS} steps"
     for name in chain.inputs:
         if not _VARIABLE.fullmatch(name):
             yield ("inputs", name), "the name of an input has only letters, digits, - and _, and begins with a letter"
@@ -68,7 +68,7 @@ def name_flaw(name: str) -> str | None:
     """Return why a step cannot have a name; None when it can."""
     if not _NAME.fullmatch(name):
         return "the name of a step has only letters, digits, - and _, and begins with a letter or a digit"
-    return f"a name can have at most {_LONGEST_NAME} characters" if len(name) > _LONGEST_NAME else None
+    return f"a name can have at most {_MAX_NAME} characters" if len(name) > _MAX_NAME else None
 
 
 def input_flaws(chain: Chain, given: Mapping[str, Json]) -> Iterator[FieldFlaw]:
@@ -105,10 +105,10 @@ def _step_flaws(step: ChainStep, available: AvailableNames) -> Flaws:
 
 
 def _number_flaws(step: ChainStep) -> Flaws:
-    if not 0 <= step.retries <= MOST_RETRIES:
-        yield ("retries",), f"must be from 0 to {MOST_RETRIES}"
-    if not 0 <= step.backoff_secs <= MOST_BACKOFF:
-        yield ("backoff_secs",), f"must be from 0 to {MOST_BACKOFF:g}"
+    if not 0 <= step.retries <= MAX_RETRIES:
+        yield ("retries",), f"must be from 0 to {MAX_RETRIES}"
+    if not 0 <= step.backoff_secs <= MAX_BACKOFF:
+        yield ("backoff_secs",), f"must be from 0 to {MAX_BACKOFF:g}"
     if step.timeout_secs is not None and not 0 < step.timeout_secs <= 604_800:
         yield ("timeout_secs",), "must be more than 0, and at most a week"
     if step.budget_usd is not None and not 0 < step.budget_usd <= MAX_USD:

@@ -7,7 +7,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.flaw import FieldFlaw, FlawCode
-from muster.pool.chains.chain import MOST_ROWS, ChainSpec
+from muster.pool.chains.chain import MAX_ROWS, ChainSpec
 from muster.pool.chains.rules import chain_flaws, input_flaws
 from muster.text.declared_values import read_value
 from muster.text.document_tree import spelled
@@ -31,9 +31,9 @@ def _flaws(spec: ChainSpec) -> Iterator[FieldFlaw]:
         yield FieldFlaw(path=spelled(place), message=f"{spelled(place)}: {message}", by_itself=True)
     if not spec.chain.steps:
         yield FieldFlaw(path="chain.groups", message="needs at least one step", code=FlawCode.OUT_OF_BOUNDS)
-    if len(spec.rows) > MOST_ROWS:
+    if len(spec.rows) > MAX_ROWS:
         given = f"{len(spec.rows)}"
-        message = f"must have at most {MOST_ROWS} entries"
+        message = f"must have at most {MAX_ROWS} entries"
         yield FieldFlaw(path="rows", message=message, code=FlawCode.OUT_OF_BOUNDS, given=given)
     elif spec.rows:
         for index, row in enumerate(spec.rows):

@@ -16,7 +16,7 @@ from muster.domain.errors import BadOutput, ChildFailed, MusterError
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, cause_of, words_of
 from muster.pool.chains.chain import (
-    MOST_ITEMS,
+    MAX_ITEMS,
     WORKLOAD,
     ChainSpec,
     ChainStep,
@@ -35,9 +35,9 @@ from muster.text import typed
 from muster.text.words import one_line
 
 ANY_EXIT = tuple(range(256))
-LONGEST_ARGUMENT = 100_000  # bytes; the system refuses arguments of more than 128 KiB
-LONGEST_ERROR = 2_000  # characters
-LONGEST_SHOWN = 20_000  # characters of a failed output that are shown to the agent again
+MAX_ARGUMENT = 100_000  # bytes; the system refuses arguments of more than 128 KiB
+MAX_ERROR = 2_000  # characters
+MAX_SHOWN = 20_000  # characters of a failed output that are shown to the agent again
 _FLAWS = {
     Quality.CUT: "the answer was cut: raise max_tokens of the step or the agent",
     Quality.REFUSED: "the agent refused to answer",
@@ -50,7 +50,7 @@ class StepError(MusterError):
     """A try of a step failed; with what it had given and cost by then."""
 
     def __init__(self, message: str, *, output: str = "", cost: int = 0) -> None:
-        super().__init__(message[:LONGEST_ERROR])
+        super().__init__(message[:MAX_ERROR])
         self.output, self.cost = output, cost
 
 
@@ -110,7 +110,7 @@ def _told(record: StepRecord) -> dict[str, Json]:
         "items": record.items,
         "error": record.error or None,
     }
-    return told | ({"output": record.output[:LONGEST_ERROR]} if record.status is StepStatus.FAILED else {})
+    return told | ({"output": record.output[:MAX_ERROR]} if record.status is StepStatus.FAILED else {})
 
 
 class _StepRun:
@@ -132,7 +132,7 @@ class _StepRun:
             if step.for_each:
                 return await self._each(self._items())
         except (BadOutput, ChildFailed) as error:
-            return StepRecord(name=step.name, status=StepStatus.FAILED, error=error.message[:LONGEST_ERROR])
+            return StepRecord(name=step.name, status=StepStatus.FAILED, error=error.message[:MAX_ERROR])
         return self._summed([await _ItemRun(self._ctx, self._spec, step, self._scope, None).outcome()])
 
     async def _in_child(self, budget: float) -> StepRecord:
@@ -148,8 +148,8 @@ class _StepRun:
             return ()
         if not isinstance(found, list):
             raise BadOutput(f"for_each: {{{name}}} is not a list: {one_line(str(found), 60)!r}")
-        if len(found) > MOST_ITEMS:
-            raise BadOutput(f"for_each: {{{name}}} has {len(found):,} items, more than {MOST_ITEMS:,}")
+        if len(found) > MAX_ITEMS:
+            raise BadOutput(f"for_each: {{{name}}} has {len(found):,} items, more than {MAX_ITEMS:,}")
         return found
 
     async def _each(self, items: Sequence[Json]) -> StepRecord:
@@ -216,7 +216,7 @@ class _ItemRun:
             await self._ctx.receive(f"{key}/backoff", f"backoff/{key}", timeout=seconds)
 
     async def _remember(self, key: str, error: StepError) -> Any:
-        failed = FailedTry(run=self._ctx.run, error=error.message, output=error.output[:LONGEST_SHOWN], cost=error.cost)
+        failed = FailedTry(run=self._ctx.run, error=error.message, output=error.output[:MAX_SHOWN], cost=error.cost)
         value = await self._ctx.step(f"{key}/failed", lambda: typed.to_builtins(failed))
         told = {"name": self._step.name, "item": self._item, "error": error.message, "cost": error.cost}
         await self._ctx.emit(f"{key}/told", "chain.step.failed", told)
@@ -312,10 +312,8 @@ def _arguments(command: tuple[str, ...], value_of: Callable[[str], Json]) -> tup
     for word in found:
         if "\0" in word:
             raise BadOutput("a value with a NUL character cannot be an argument of a command")
-        if (size := len(word.encode("utf-8", "surrogatepass"))) > LONGEST_ARGUMENT:
-            raise BadOutput(
-                f"a value of {size:,} bytes cannot be an argument of a command; at most {LONGEST_ARGUMENT:,}"
-            )
+        if (size := len(word.encode("utf-8", "surrogatepass"))) > MAX_ARGUMENT:
+            raise BadOutput(f"a value of {size:,} bytes cannot be an argument of a command; at most {MAX_ARGUMENT:,}")
     return found
 
 

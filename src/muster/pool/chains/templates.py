@@ -11,7 +11,7 @@ from muster.domain.errors import BadArgument
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _SHOWN = 60
-_LONGEST_NAME = 300
+_MAX_NAME = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _part(token: "re.Match[str]") -> str | Reference:
     name = token[1].strip()
     if not name:
         raise BadArgument("{} names nothing; write {{}} for braces in the text")
-    if len(name) > _LONGEST_NAME or not re.fullmatch(r"[\w.\-\[\]]+", name):
+    if len(name) > _MAX_NAME or not re.fullmatch(r"[\w.\-\[\]]+", name):
         raise BadArgument(f"{token[0][:_SHOWN]!r} is not a name; write {{{{ and }}}} for braces in the text")
     return Reference(name)
 

@@ -16,8 +16,8 @@ from muster.pool.chains.spec import read_spec, stored
 from muster.pool.chains.step import run_step
 from muster.text import typed
 
-MOST_NAMED = 5  # failed rows
-MOST_TOGETHER = 1_000  # rows that begin before the first of them waits in a batch
+MAX_NAMED = 5  # failed rows
+MAX_TOGETHER = 1_000  # rows that begin before the first of them waits in a batch
 
 
 @workload(WORKLOAD, check=read_spec)
@@ -77,11 +77,11 @@ async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
 
     # Rows that are asked in batches begin together, so that the same step of all of them shares a batch.
     batches = ctx.mode is Mode.BATCH or any(step.dispatch == Mode.BATCH for step in spec.chain.steps)
-    window = min(len(spec.rows), MOST_TOGETHER) if batches else None
+    window = min(len(spec.rows), MAX_TOGETHER) if batches else None
     rows: list[Any] = [result async for result in ctx.map(one, spec.rows, limit=window)]
     failed = [(index, row["error"]) for index, row in enumerate(rows) if row["error"]]
     if failed:
-        named = "; ".join(f"row {index + 1}: {error}" for index, error in failed[:MOST_NAMED])
-        more = f"; and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
+        named = "; ".join(f"row {index + 1}: {error}" for index, error in failed[:MAX_NAMED])
+        more = f"; and {len(failed) - MAX_NAMED} more" if len(failed) > MAX_NAMED else ""
         raise StepFailed(f"{len(failed)} of {len(rows)} rows failed: {named}{more}")
     return {"rows": rows, "cost": sum(row["cost"] for row in rows)}

@@ -21,7 +21,7 @@ from statistics import NormalDist, fmean
 
 from muster.domain.money import Microdollars
 from muster.statistics.paired_tests import mcnemar_exact
-from muster.statistics.sample_size import MOST_EPOCHS, Spread, smallest
+from muster.statistics.sample_size import MAX_EPOCHS, Spread, smallest
 from muster.suites.compare.pairing import Pair
 from muster.suites.compare.significance import Numbers, is_worse
 from muster.suites.compare.values import ENOUGH_POWER, Noticing
@@ -169,7 +169,7 @@ def _enough_epochs(by_case: Sequence[Sequence[Pair]], spread: Spread, terms: Not
         variance = of_drop + spread.variance(epochs)
         return cases * terms.drop - 1 / epochs >= sure * sqrt(cases * (variance + terms.drop**2))
 
-    return smallest(holds, round(spread.epochs), MOST_EPOCHS)
+    return smallest(holds, round(spread.epochs), MAX_EPOCHS)
 
 
 def _cost_of_case(by_case: Sequence[Sequence[Pair]]) -> float:

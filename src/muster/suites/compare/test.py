@@ -18,8 +18,8 @@ from muster.domain.money import show_usd
 from muster.statistics.intervals import RESAMPLES, Interval, bootstrap_mean
 from muster.statistics.paired_tests import lower_limit, mcnemar_exact, randomization_test
 from muster.statistics.sample_size import (
-    MOST_CASES,
-    MOST_EPOCHS,
+    MAX_CASES,
+    MAX_EPOCHS,
     Needed,
     Spread,
     needed_for_change,
@@ -294,7 +294,7 @@ def _more(needed: Needed) -> str:
     parts = [] if needed.more_cases is None else [f"about {needed.more_cases:,} more cases"]
     parts += [] if needed.more_epochs is None else [f"about {needed.more_epochs:,} more epochs of each case"]
     if not parts:
-        return f"even {MOST_CASES:,} cases would not decide a difference like this one"
+        return f"even {MAX_CASES:,} cases would not decide a difference like this one"
     return f"{' or '.join(parts)} would probably decide{_epochs(needed)}"
 
 
@@ -305,7 +305,7 @@ def _epochs(needed: Needed) -> str:
     if needed.more_epochs is not None:
         return ""
     if needed.epochs_decide:
-        return f"; with the same cases it would take more than {MOST_EPOCHS} epochs"
+        return f"; with the same cases it would take more than {MAX_EPOCHS} epochs"
     return "; more epochs of the same cases alone would not, however many"
 
 

@@ -8,7 +8,7 @@ from typing import TextIO
 from muster.domain.canonical import JsonObject
 from muster.domain.case import Status
 from muster.domain.money import to_usd
-from muster.reporting.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool, uri
+from muster.reporting.sarif import MAX_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool, uri
 from muster.suites.reports.rows import CaseRow, CaseRows, kind, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.reports.summary import NOT_PASSED, SuiteReport
@@ -36,7 +36,7 @@ async def write_sarif(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None
     rules: set[str] = set()
     written, between = 0, "\n"
     async for row in CaseRows(suite):
-        if row.status in NOT_PASSED and written < MOST_RESULTS:
+        if row.status in NOT_PASSED and written < MAX_RESULTS:
             result = _result(row)
             rules.add(str(result["ruleId"]))
             out.write(between + json.dumps(result, ensure_ascii=False))

@@ -20,9 +20,9 @@ from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
 from muster.text.secrets.redaction import Redactor, redact
 from muster.text.words import choice_error
-from muster.verify.agents.model_agent import LONGEST_FAILURE, UNPARSED
+from muster.verify.agents.model_agent import MAX_FAILURE, UNPARSED
 from muster.verify.declaration.verification import Verifier
-from muster.verify.findings.answers import LONGEST_PATH, FindingsAnswer, bounded
+from muster.verify.findings.answers import MAX_PATH, FindingsAnswer, bounded
 from muster.verify.findings.finding import Examined, Finding, Rejected
 from muster.verify.sources.source import FileInfo, Source
 from muster.verify.tools.lines import Parser, tail
@@ -88,7 +88,7 @@ class _Check:
 
     def failed(self, why: str, code: str, reply: Reply | None = None) -> Examined:
         """Return what is said when there is no report."""
-        return replace(self._told(reply), failure=bounded(redact(why).text, LONGEST_FAILURE), code=code)
+        return replace(self._told(reply), failure=bounded(redact(why).text, MAX_FAILURE), code=code)
 
     @property
     def _read_exits(self) -> tuple[int, ...]:
@@ -180,8 +180,8 @@ def _unread(code: int, rejected: Sequence[Rejected], reply: Reply, log: str) -> 
     return f"it exited with {code}, and its output has no finding that can be read{ends}"
 
 
-MOST_CHANGED = 20  # that are named
-MOST_PLACES = 2_000  # files besides the verified ones that are looked at
+MAX_CHANGED = 20  # that are named
+MAX_PLACES = 2_000  # files besides the verified ones that are looked at
 _BLOCK = 1 << 20
 
 
@@ -191,7 +191,7 @@ def changed(root: str, digests: Mapping[str, str]) -> list[str]:
     for path, known in digests.items():
         if _digest(Path(root) / path) != known:
             found.append(path)
-            if len(found) == MOST_CHANGED:
+            if len(found) == MAX_CHANGED:
                 break
     return found
 
@@ -200,7 +200,7 @@ def places(root: str, paths: Iterable[str]) -> dict[str, Json]:
     """Find files by the paths that a checker gives: each with its path below the root, and its number of lines."""
     top = _real(Path(root))
     found: dict[str, Json] = {}
-    for path in sorted(set(paths))[:MOST_PLACES]:
+    for path in sorted(set(paths))[:MAX_PLACES]:
         real = None if top is None else _real(Path(root) / path)
         if real is None or top is None or not real.is_relative_to(top) or not real.is_file():
             found[path] = None
@@ -268,7 +268,7 @@ def relative(path: str, root: str) -> str:
 def elsewhere(findings: Iterable[Finding], root: str, known: Mapping[str, int]) -> list[str]:
     """Name the files of findings that are not verified, so that somebody can look them up."""
     files = dict.fromkeys(finding.file for finding in findings)
-    return sorted(path for path in files if path and relative(path, root) not in known)[:MOST_PLACES]
+    return sorted(path for path in files if path and relative(path, root) not in known)[:MAX_PLACES]
 
 
 def locate(finding: Finding, lines: LineCounts) -> Finding | Rejected:
@@ -288,5 +288,5 @@ def locate(finding: Finding, lines: LineCounts) -> Finding | Rejected:
 def _rejected(finding: Finding, why: str) -> Rejected:
     """Keep what was said, as far as a journal can hold it."""
     line, end = (min(max(number, -1), _LAST_LINE) for number in (finding.line, finding.end_line))
-    file = bounded(finding.file, LONGEST_PATH)
+    file = bounded(finding.file, MAX_PATH)
     return Rejected(finding=replace(finding, file=file, line=line, end_line=end), why=why)

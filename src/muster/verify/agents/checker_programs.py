@@ -15,8 +15,8 @@ from muster.git.repository import Git
 from muster.verify.declaration.verification import Kind, Verification, Verifier
 from muster.verify.findings.checker_files import words_of
 
-_LONGEST_LINE = 256  # bytes of a first line that the system reads
-_LONGEST_PATH = 4_096
+_MAX_LINE = 256  # bytes of a first line that the system reads
+_MAX_PATH = 4_096
 _PATH = "PATH"
 _SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
 
@@ -85,7 +85,7 @@ def _on_path(word: str, folders: str) -> Iterator[str]:
 
 def _places(text: str, home: CheckerHome) -> Iterator[str]:
     """Yield the path that a text is, if git does not know what is there and it is not above the repository."""
-    if not text or "\0" in text or len(text) > _LONGEST_PATH or "{" in text:
+    if not text or "\0" in text or len(text) > _MAX_PATH or "{" in text:
         return
     path = os.path.normpath(Path(home.root) / text)
     if not home.knows(path) and ("/" in text or os.path.lexists(path)):
@@ -106,7 +106,7 @@ def _interpreter(path: Path) -> Sequence[str]:
     """Return the words of a first line that names an interpreter."""
     try:
         with path.open("rb") as file:
-            line = file.readline(_LONGEST_LINE)
+            line = file.readline(_MAX_LINE)
     except OSError:
         return ()
     return line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else ()

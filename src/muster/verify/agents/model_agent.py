@@ -12,7 +12,7 @@ from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
 from muster.verify.agents.question import pose, pose_again
 from muster.verify.declaration.verification import Verifier
-from muster.verify.findings.answers import LONGEST_PATH, FindingsAnswer, bounded, read_text, read_value, speaks_flaw
+from muster.verify.findings.answers import MAX_PATH, FindingsAnswer, bounded, read_text, read_value, speaks_flaw
 from muster.verify.findings.finding import Examined, Finding, Rejected
 from muster.verify.sources.source import Chunk, Piece
 
@@ -110,11 +110,11 @@ def _lines(finding: Finding) -> str:
 
 
 def _rejected(finding: Finding, why: str) -> Rejected:
-    return Rejected(finding=replace(finding, file=bounded(finding.file, LONGEST_PATH)), why=why)
+    return Rejected(finding=replace(finding, file=bounded(finding.file, MAX_PATH)), why=why)
 
 
 UNPARSED = "unparsed"
-LONGEST_FAILURE = 2_000  # characters
+MAX_FAILURE = 2_000  # characters
 
 
 _NOTHING = FindingsReading()
@@ -198,10 +198,10 @@ def _failure(heard: Sequence[_Heard]) -> str:
     if not last.failure:
         return ""
     if len(heard) == 1:
-        return bounded(last.failure, LONGEST_FAILURE)
+        return bounded(last.failure, MAX_FAILURE)
     if last.is_lost:
-        return bounded(f"{heard[0].failure}; and its repair failed: {last.failure}", LONGEST_FAILURE)
-    return bounded(f"after a repair too, {last.failure}", LONGEST_FAILURE)
+        return bounded(f"{heard[0].failure}; and its repair failed: {last.failure}", MAX_FAILURE)
+    return bounded(f"after a repair too, {last.failure}", MAX_FAILURE)
 
 
 def _code(last: _Heard) -> str:

@@ -24,7 +24,7 @@ from muster.verify.declaration.forms import ALLOWED, LIMITS, TOP, TopForm
 from muster.verify.declaration.resolve import read_thresholds, resolve
 from muster.verify.declaration.verification import AllowedSecret, Kind, Limits, Verifier
 
-MOST_AGENTS = 1_000
+MAX_AGENTS = 1_000
 _USUAL = Limits()
 
 
@@ -146,7 +146,7 @@ class _DeclarationReader:
 
     def _verifiers(self, max_tokens: int | None) -> list[Verifier]:
         listed = self._tree.get("agents")
-        if not isinstance(listed, list) or not 0 < len(listed) <= MOST_AGENTS:
+        if not isinstance(listed, list) or not 0 < len(listed) <= MAX_AGENTS:
             self._top.say(("agents",), _list_flaw(listed))
             return []
         found, names = [], [_name(tree) for tree in listed]
@@ -165,7 +165,7 @@ def _list_flaw(listed: Any) -> str:
         return "missing: a list of agents"
     if not isinstance(listed, list):
         return "must be a list of agents"
-    return f"has more than {MOST_AGENTS:,} agents" if listed else "is empty: at least one agent is needed"
+    return f"has more than {MAX_AGENTS:,} agents" if listed else "is empty: at least one agent is needed"
 
 
 def _name(tree: Any) -> str:

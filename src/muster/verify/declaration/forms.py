@@ -20,7 +20,7 @@ PARSERS: tuple[str, ...] = ("ruff", "mypy", "pytest", "sarif", "json", "lines")
 FILES = "{files}"  # an argument of a command that becomes one for each file
 SMALLEST_CHUNK = 1_000  # bytes
 
-_LONGEST_NAME = 64
+_MAX_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LIMITS = Limits()
 
@@ -36,7 +36,7 @@ def name_flaw(name: str) -> str | None:
         return "the name of an agent has only letters, digits, - _ and . and begins with a letter or a digit"
     if name == SECRETS:
         return "this name is reserved for Muster's own checker of secrets"
-    return f"a name can have at most {_LONGEST_NAME} characters" if len(name) > _LONGEST_NAME else None
+    return f"a name can have at most {_MAX_NAME} characters" if len(name) > _MAX_NAME else None
 
 
 def command_flaw(command: tuple[str, ...]) -> str | None:

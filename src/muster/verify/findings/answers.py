@@ -88,7 +88,7 @@ def _parts_flaw(parts: Json) -> str:
 
 def _parts(parts: Any) -> dict[str, float]:
     pairs = ((one["name"], one["score"]) for one in parts) if isinstance(parts, list) else parts.items()
-    return {bounded(name, LONGEST_NAME): float(score) for name, score in pairs if score is not None}
+    return {bounded(name, MAX_NAME): float(score) for name, score in pairs if score is not None}
 
 
 def _number(value: Any) -> float | None:
@@ -98,7 +98,7 @@ def _number(value: Any) -> float | None:
 def _finding(said: Mapping[str, Any]) -> Finding:
     line = int(said["line"])
     return Finding(
-        file=said["file"][:LONGEST_PATH],  # as it is: it is to be compared
+        file=said["file"][:MAX_PATH],  # as it is: it is to be compared
         line=line,
         end_line=int(said.get("end_line", line)),
         severity=severity_of(said["severity"]) or Severity.CRITICAL,  # the other words were refused before
@@ -106,12 +106,12 @@ def _finding(said: Mapping[str, Any]) -> Finding:
         fix=bounded(said.get("fix", "")),
         cwe=cwe_of(said.get("cwe", "")),
         confidence=_number(said.get("confidence")),
-        rule=bounded(said.get("rule", ""), LONGEST_NAME),
+        rule=bounded(said.get("rule", ""), MAX_NAME),
         replacement=replacement_of(said.get("replacement")),
     )
 
 
-MOST_PARTS = 50
+MAX_PARTS = 50
 
 _TEXT: dict[str, Json] = {"type": "string"}
 _NUMBER: dict[str, Json] = {"type": "number"}
@@ -147,14 +147,14 @@ MEASURES: dict[str, dict[str, Json]] = {
     "parts": {
         "type": ["object", "array"],
         "additionalProperties": {"type": ["number", "null"], "minimum": 0, "maximum": 10},
-        "maxProperties": MOST_PARTS,
+        "maxProperties": MAX_PARTS,
         "items": {
             "type": "object",
             "properties": {"name": {"type": "string", "pattern": r"\S"}, "score": _TEN},
             "required": ["name", "score"],
             "additionalProperties": False,
         },
-        "maxItems": MOST_PARTS,
+        "maxItems": MAX_PARTS,
     },
     "coverage": {"type": "number", "minimum": 0, "maximum": 100},
 }
@@ -263,16 +263,16 @@ def _counts_flaw(summary: Mapping[str, Json], findings: Sequence[Finding]) -> st
     return "; ".join(wrong)
 
 
-LONGEST_TEXT = 4_000  # characters of a finding or a fix
-LONGEST_NAME = 200  # of a rule
-LONGEST_PATH = 1_024
-LONGEST_REPLACEMENT = 20_000
+MAX_TEXT = 4_000  # characters of a finding or a fix
+MAX_NAME = 200  # of a rule
+MAX_PATH = 1_024
+MAX_REPLACEMENT = 20_000
 
 _UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _CWE = re.compile(r"(?:cwe)?[\s:#_-]*0{0,9}([1-9]\d{0,4})(?!\d)", re.IGNORECASE)
 
 
-def bounded(text: str, longest: int = LONGEST_TEXT) -> str:
+def bounded(text: str, longest: int = MAX_TEXT) -> str:
     """Return a text that can be kept and shown: a long one without its end, control characters as a mark."""
     kept = text[: longest + 1].strip()
     shown = _UNSHOWN.sub("\ufffd", kept.replace("\r\n", "\n"))
@@ -281,7 +281,7 @@ def bounded(text: str, longest: int = LONGEST_TEXT) -> str:
 
 def replacement_of(text: str | None) -> str | None:
     """Return the text that would stand in some lines instead; one that cannot be kept whole is none."""
-    if text is None or len(text) > LONGEST_REPLACEMENT or _UNSHOWN.search(text.replace("\r\n", "\n")):
+    if text is None or len(text) > MAX_REPLACEMENT or _UNSHOWN.search(text.replace("\r\n", "\n")):
         return None
     return text
 

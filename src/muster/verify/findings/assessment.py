@@ -12,13 +12,13 @@ from muster.text.secrets.redaction import GUESSED
 from muster.text.thresholds import ThresholdResult, evaluate, known
 from muster.verify.declaration.verification import SECRETS, Kind, Verification, Verifier
 from muster.verify.findings.finding import Counts, Examined, Finding, Merged, Severity
-from muster.verify.findings.journal import MOST_FINDINGS, AgentReport, Ending, WaveReport
+from muster.verify.findings.journal import MAX_FINDINGS, AgentReport, Ending, WaveReport
 from muster.verify.findings.merging import in_order, merge
 from muster.verify.sources.source import Source
 
 MISSING = "missing"  # the code of a chunk about which nothing was said at all
-MOST_FAILURES = 20  # that are told
-MOST_KEYS = 1_000
+MAX_FAILURES = 20  # that are told
+MAX_KEYS = 1_000
 _TOLD = 3  # reasons in a sentence
 
 _SOUND = (Ending.PASSED, Ending.IDLE)
@@ -43,8 +43,8 @@ def assess(verifier: Verifier, examined: Sequence[Examined], *, chunks: int) -> 
         kind=verifier.kind,
         why=why,
         counts=counts,
-        findings=tuple(findings[:MOST_FINDINGS]),
-        rejected=rejected[:MOST_FINDINGS],
+        findings=tuple(findings[:MAX_FINDINGS]),
+        rejected=rejected[:MAX_FINDINGS],
         score=measures.score,
         parts=measures.parts,
         coverage=measures.coverage,
@@ -57,7 +57,7 @@ def assess(verifier: Verifier, examined: Sequence[Examined], *, chunks: int) -> 
         model=next((one.model for one in examined if one.model), ""),
         seconds=max((one.seconds for one in examined), default=0.0),
         cost=Microdollars(sum(one.cost for one in examined)),
-        keys=tuple(islice(chain.from_iterable(one.keys for one in examined), MOST_KEYS)),
+        keys=tuple(islice(chain.from_iterable(one.keys for one in examined), MAX_KEYS)),
     )
 
 
@@ -139,7 +139,7 @@ def _listed(reasons: Sequence[str]) -> str:
 def _failures(examined: Sequence[Examined], chunks: int) -> tuple[str, ...]:
     said = dict.fromkeys(one.failure for one in examined if one.failure)
     missing = ["no answer"] if len(examined) < chunks else []
-    return tuple([*said, *missing][:MOST_FAILURES])
+    return tuple([*said, *missing][:MAX_FAILURES])
 
 
 def _codes(examined: Sequence[Examined], chunks: int) -> dict[str, int]:

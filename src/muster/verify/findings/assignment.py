@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from muster.text.words import count
 from muster.verify.findings.finding import Merged
 
-MOST_FINDINGS = 200
-MOST_WORDS = 2_000  # characters of one finding
+MAX_FINDINGS = 200
+MAX_WORDS = 2_000  # characters of one finding
 
 
 def repair_prompt(verdict: str, merged: Sequence[Merged]) -> str:
     """Return the task of repairing what was found, the worst first."""
-    told = [_told(number, one) for number, one in enumerate(merged[:MOST_FINDINGS], 1)]
-    if more := len(merged) - MOST_FINDINGS:
+    told = [_told(number, one) for number, one in enumerate(merged[:MAX_FINDINGS], 1)]
+    if more := len(merged) - MAX_FINDINGS:
         told += [f"There are {more:,} more findings, which are less severe."] if more > 0 else []
     return "\n\n".join(
         [
@@ -35,4 +35,4 @@ def _told(number: int, one: Merged) -> str:
 
 
 def _indented(text: str) -> Iterable[str]:
-    return (f"   {line}" for line in text[:MOST_WORDS].splitlines())
+    return (f"   {line}" for line in text[:MAX_WORDS].splitlines())

@@ -22,7 +22,7 @@ from muster.verify.findings.finding import Counts, Finding, Merged, Rejected
 SNAPSHOT = "waves"
 CLEARING = "waves/clearing"
 CLEARED = "waves/cleared"
-MOST_FINDINGS = 5_000  # of one agent that are kept whole; all of them are counted
+MAX_FINDINGS = 5_000  # of one agent that are kept whole; all of them are counted
 NONE = Counts()
 
 
@@ -45,7 +45,7 @@ class AgentReport:
     kind: Kind = Kind.MODEL
     why: str = ""  # one sentence, empty when it passed
     counts: Counts = NONE
-    findings: tuple[Finding, ...] = ()  # the worst first; at most MOST_FINDINGS
+    findings: tuple[Finding, ...] = ()  # the worst first; at most MAX_FINDINGS
     rejected: tuple[Rejected, ...] = ()  # the same
     score: float | None = None  # the lowest of all chunks
     parts: Mapping[str, float] = field(default_factory=dict)  # each the lowest of all chunks

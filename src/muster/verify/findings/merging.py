@@ -16,7 +16,7 @@ from itertools import islice
 
 from muster.verify.findings.finding import RANKS, Finding, FindingOrigin, Merged
 
-MOST_COMPARED = 200
+MAX_COMPARED = 200
 _BLOCK = 8  # lines
 _WIDEST = 64  # blocks; a finding about more lines is compared with everything in its file
 
@@ -107,7 +107,7 @@ class _ClusterIndex:
     def find(self, finding: Finding, agent: str) -> _Cluster | None:
         """Return the first cluster whose leader says the same, and to which the agent has not contributed."""
         for group in _groups(finding):
-            for cluster in islice(self._candidates(finding, group), MOST_COMPARED):
+            for cluster in islice(self._candidates(finding, group), MAX_COMPARED):
                 if agent not in cluster.members and same(finding, cluster.leader):
                     return cluster
         return None

@@ -16,7 +16,7 @@ from muster.verify.findings.suppressions import lost_tests, suppressed
 
 PYTEST = "pytest"  # the parser of agents whose findings are failed tests
 _MODIFIED = "M"  # as git has it: neither added, deleted, nor another kind of file
-_MOST_NAMED = 10  # files in a sentence
+_MAX_NAMED = 10  # files in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,5 +102,5 @@ def _test_agents(spec: Verification) -> set[str]:
 
 
 def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return ", ".join(paths[:_MOST_NAMED]) + more
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(paths[:_MAX_NAMED]) + more

@@ -13,7 +13,7 @@ from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import VerifyReport, fine, looked
 
 LONGEST = 20_000
-MOST_LISTED = 200  # findings in the output of one agent
+MAX_LISTED = 200  # findings in the output of one agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ def _whole(report: VerifyReport) -> Iterator[_Suite]:
 
 
 def _findings(agent: AgentReport) -> str:
-    found = [_told(one) for one in agent.findings[:MOST_LISTED]]
-    found += [f"rejected, {one_line(one.why, 200)}: {_told(one.finding)}" for one in agent.rejected[:MOST_LISTED]]
+    found = [_told(one) for one in agent.findings[:MAX_LISTED]]
+    found += [f"rejected, {one_line(one.why, 200)}: {_told(one.finding)}" for one in agent.rejected[:MAX_LISTED]]
     return shorten("\n".join(found), LONGEST)
 
 

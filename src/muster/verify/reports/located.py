@@ -15,8 +15,8 @@ from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import VerifyReport
 
 AROUND = 3  # lines that are shown before and after
-MOST_LINES = 40  # of one excerpt
-LONGEST_SHOWN_LINE = 400  # characters
+MAX_LINES = 40  # of one excerpt
+MAX_SHOWN_LINE = 400  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,5 +127,5 @@ def _excerpt(finding: Finding, files: Mapping[str, tuple[str, ...]]) -> CodeExce
     if not 1 <= finding.line <= len(lines):
         return None
     first = max(1, finding.line - AROUND)
-    last = min(len(lines), finding.end_line + AROUND, first + MOST_LINES - 1)
-    return CodeExcerpt(first=first, lines=tuple(line[:LONGEST_SHOWN_LINE] for line in lines[first - 1 : last]))
+    last = min(len(lines), finding.end_line + AROUND, first + MAX_LINES - 1)
+    return CodeExcerpt(first=first, lines=tuple(line[:MAX_SHOWN_LINE] for line in lines[first - 1 : last]))

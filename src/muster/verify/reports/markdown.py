@@ -19,10 +19,10 @@ from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import LONGEST, RejectedBy, VerifyReport, fine
 
 MOST = 60_000  # characters; comments of pull requests may have 65,536
-MOST_ROWS = 50  # of the table
+MAX_ROWS = 50  # of the table
 ROOM = 5_000  # characters for each list but that of the findings
-LONGEST_FINDING = 600
-LONGEST_REPLACEMENT = 1_500
+MAX_FINDING = 600
+MAX_REPLACEMENT = 1_500
 
 HEAD = (
     "| Wave | Agent | Ended | Score | Coverage | Critical | High | Medium | Low | Rejected | Cost |",
@@ -57,7 +57,7 @@ def _head(report: VerifyReport) -> Iterator[str]:
     yield f"**{report.sentence(quoted)}**\n"
     yield from agent_table(report.agents)
     ended = "⏳ waiting" if report.run.state is RunState.WAITING else "⏸ not started"
-    for one in report.absent[:MOST_ROWS]:
+    for one in report.absent[:MAX_ROWS]:
         yield f"| {one.wave} | {in_cell(one.agent)} | {ended} |" + " |" * 8
     yield ""
     yield from threshold_lines(report.agents)
@@ -67,10 +67,10 @@ def _head(report: VerifyReport) -> Iterator[str]:
 def agent_table(agents: Sequence[AgentReport]) -> Iterator[str]:
     """Write what became of agents as the lines of a table."""
     yield from HEAD
-    for agent in agents[:MOST_ROWS]:
+    for agent in agents[:MAX_ROWS]:
         yield _row(agent)
-    if len(agents) > MOST_ROWS:
-        yield f"| | … and {len(agents) - MOST_ROWS:,} more |" + " |" * 9
+    if len(agents) > MAX_ROWS:
+        yield f"| | … and {len(agents) - MAX_ROWS:,} more |" + " |" * 9
 
 
 def _row(agent: AgentReport) -> str:
@@ -146,8 +146,8 @@ def _finding(merged: Merged) -> str:
     one = merged.finding
     facts = [f"**{one.severity}**", _lines(one), *(inline(name) for name in (one.cwe, one.rule) if name)]
     text = f"- {' · '.join(facts)} · by {', '.join(inline(name) for name in merged.by)}  \n"
-    text += f"  {inline(one.finding, LONGEST_FINDING)}"
-    text += f"  \n  Fix: {inline(one.fix, LONGEST_FINDING)}" if one.fix else ""
+    text += f"  {inline(one.finding, MAX_FINDING)}"
+    text += f"  \n  Fix: {inline(one.fix, MAX_FINDING)}" if one.fix else ""
     return text + _replacement(one)
 
 
@@ -157,7 +157,7 @@ def _replacement(finding: Finding) -> str:
         return ""
     if not finding.replacement.strip():
         return f"  \n  Proposed: delete {_lines(finding)}"
-    inside = block(finding.replacement, LONGEST_REPLACEMENT).replace("\n", "\n  ")
+    inside = block(finding.replacement, MAX_REPLACEMENT).replace("\n", "\n  ")
     return f"  \n  Proposed for {_lines(finding)}:\n\n  {inside}"
 
 
@@ -210,7 +210,7 @@ def _foot(report: VerifyReport) -> str:
     return f"<sub>{' · '.join(facts)}</sub>\n"
 
 
-MOST_OF_A_WAVE = 1_000_000  # characters of findings
+MAX_OF_A_WAVE = 1_000_000  # characters of findings
 
 
 def wave_file_name(run: Run, wave: int) -> str:
@@ -236,7 +236,7 @@ def _wave_lines(report: VerifyReport, wave: WaveReport) -> Iterator[str]:
     for held in wave.thresholds:
         yield f"- {quoted(held.expression)} {'holds' if held.holds else 'does not hold'} ({quoted(held.why)})"
     yield ""
-    yield from finding_lines(wave.merged, wave.counts, MOST_OF_A_WAVE)
+    yield from finding_lines(wave.merged, wave.counts, MAX_OF_A_WAVE)
     yield from rejected_lines([one for one in report.rejected if one.wave == wave.wave])
     yield from _money(wave, report.batches.get(wave.wave, ()))
     took = seconds_of(max(0.0, wave.ended_at - wave.started_at))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from muster.domain.canonical import JsonObject
 from muster.domain.money import to_usd
 from muster.domain.run import RunState
-from muster.reporting.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool
+from muster.reporting.sarif import MAX_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool
 from muster.text.secrets.redaction import MARK
 from muster.text.words import one_line, shorten
 from muster.verify.findings.finding import RANKS, Finding, Merged, Severity
@@ -21,12 +21,12 @@ from muster.verify.reports.summary import ReportCleaner, VerifyReport
 from muster.verify.sources.source import Source
 
 ROOT = "SRCROOT"
-MOST_TOLD = 1_000  # rejected findings
+MAX_TOLD = 1_000  # rejected findings
 
 
 async def write_sarif(waves: WavesRun, report: VerifyReport, out: TextIO) -> None:
     """Write the report; results are written one by one, and the rules that they name after them."""
-    shown, lengths = report.merged[:MOST_RESULTS], {file.path: file.lines for file in report.files}
+    shown, lengths = report.merged[:MAX_RESULTS], {file.path: file.lines for file in report.files}
     names = await fingerprints(waves, shown)
     out.write(f'{{"$schema": {json.dumps(SCHEMA)}, "version": "{VERSION}", "runs": [{{\n"results": [')
     between = "\n"
@@ -129,14 +129,14 @@ def _done(report: VerifyReport) -> bool:
 def _told(report: VerifyReport) -> Iterator[tuple[str, str]]:
     yield from (("error", text(flaw)) for flaw in report.flaws())
     yield from (("warning", text(note)) for note in report.notes())
-    if len(report.merged) > MOST_RESULTS:
-        yield "warning", f"{len(report.merged) - MOST_RESULTS:,} more findings are no worse than these."
-    for one in report.rejected[:MOST_TOLD]:
+    if len(report.merged) > MAX_RESULTS:
+        yield "warning", f"{len(report.merged) - MAX_RESULTS:,} more findings are no worse than these."
+    for one in report.rejected[:MAX_TOLD]:
         finding = one.rejected.finding
         where = one_line(f"{finding.file}:{finding.line}", 300)
         yield "note", text(f"A finding of {one.agent} at {where} was rejected, {one.rejected.why}: {finding.finding}")
-    if len(report.rejected) > MOST_TOLD:
-        yield "note", f"{len(report.rejected) - MOST_TOLD:,} more findings were rejected."
+    if len(report.rejected) > MAX_TOLD:
+        yield "note", f"{len(report.rejected) - MAX_TOLD:,} more findings were rejected."
 
 
 LONGEST = 200  # characters of a rule's id; viewers take 255

@@ -108,7 +108,7 @@ def _refused(error: OSError) -> None:
 
 NOBODY = "no agent handles such files"
 EXCLUDED = "excluded in verify.yaml"
-MOST_TOLD = 10  # files that cannot be verified, in one message
+MAX_TOLD = 10  # files that cannot be verified, in one message
 _WAYS = "paths, --changed [REF], --staged or --pending"
 
 
@@ -314,8 +314,8 @@ def _looked_into(
 
 def _unverifiable(wrong: Sequence[Unverifiable]) -> BadArgument:
     """Name the files that somebody should look at and nobody can: to go on without them would be to let them pass."""
-    told = [f"{one.path} ({one.why})" for one in wrong[:MOST_TOLD]]
-    more = [f"and {len(wrong) - MOST_TOLD:,} more"] if len(wrong) > MOST_TOLD else []
+    told = [f"{one.path} ({one.why})" for one in wrong[:MAX_TOLD]]
+    more = [f"and {len(wrong) - MAX_TOLD:,} more"] if len(wrong) > MAX_TOLD else []
     return BadArgument(
         f"{len(wrong):,} of the files cannot be verified: {', '.join([*told, *more])}",
         suggestions=(

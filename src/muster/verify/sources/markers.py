@@ -15,9 +15,9 @@ from muster.domain.errors import BadFile
 from muster.text.document_tree import Unreadable
 from muster.text.files import opened, shown
 from muster.verify.declaration.verification import Marker, Verification
-from muster.verify.sources.source import EMPTY, MOST_BYTES, VerifySnapshot, check_name, place_in, real_place
+from muster.verify.sources.source import EMPTY, MAX_BYTES, VerifySnapshot, check_name, place_in, real_place
 
-MOST_MARKER = 64_000  # bytes
+MAX_MARKER = 64_000  # bytes
 _KEYS = ("file", "path", "files", "paths")
 _DEEPEST = 4  # lists and objects in each other
 NOTHING = sha256(b"").hexdigest()
@@ -59,7 +59,7 @@ def _verified(snapshot: VerifySnapshot) -> dict[str, str]:
 def _read(path: Path, root: Path) -> Marker:
     name = shown(path)
     try:
-        data = _bytes_of(path, MOST_MARKER)
+        data = _bytes_of(path, MAX_MARKER)
         found = tuple(dict.fromkeys(_place(root, file) for file in _named(_text(data))))
     except Unreadable as error:
         raise BadFile(name, error.message) from error
@@ -131,7 +131,7 @@ def _is_unchanged(root: Path, file: str, verified: dict[str, str]) -> bool:
     if file not in verified:
         return False
     try:
-        data = _bytes_of(real_place(root, file), MOST_BYTES)
+        data = _bytes_of(real_place(root, file), MAX_BYTES)
     except Unreadable:
         return False
     return sha256(data).hexdigest() == verified[file]
@@ -139,7 +139,7 @@ def _is_unchanged(root: Path, file: str, verified: dict[str, str]) -> bool:
 
 def _is_same(marker: Marker) -> bool:
     try:
-        return sha256(_bytes_of(Path(marker.path), MOST_MARKER)).hexdigest() == marker.digest
+        return sha256(_bytes_of(Path(marker.path), MAX_MARKER)).hexdigest() == marker.digest
     except Unreadable:  # gone, or out of reach
         return False
 

@@ -16,8 +16,8 @@ from muster.verify.declaration.verification import LeftOut
 
 __all__ = [
     "EMPTY",
-    "LONGEST_LINE",
-    "MOST_BYTES",
+    "MAX_BYTES",
+    "MAX_LINE",
     "Unverifiable",
     "is_generated",
     "look_into",
@@ -89,9 +89,9 @@ class Chunk:
         return sum(piece.last - piece.first + 1 for piece in self.pieces)
 
 
-MOST_BYTES = 2_000_000
-MOST_SEARCHED = 20_000_000  # bytes of a file that nobody is shown, in which secrets are looked for
-LONGEST_LINE = 20_000  # characters: a line that cannot be shown whole would be verified by nobody
+MAX_BYTES = 2_000_000
+MAX_SEARCHED = 20_000_000  # bytes of a file that nobody is shown, in which secrets are looked for
+MAX_LINE = 20_000  # characters: a line that cannot be shown whole would be verified by nobody
 EMPTY = "empty"
 _GENERATED_BY = "generated:"
 BINARY = "binary"
@@ -131,7 +131,7 @@ def look_into(root: Path, path: str, *, redactor: Redactor | None = None) -> Sou
     check_name(path)
     try:
         with opened(real_place(root, path)) as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except Unreadable as error:
         raise BadFile(path, error.message) from error
     if why := _why_not(path, data):
@@ -151,7 +151,7 @@ def look_into(root: Path, path: str, *, redactor: Redactor | None = None) -> Sou
 def secrets_in(root: Path, path: str) -> tuple[Secret, ...]:
     """Return where secrets stand in a text that nobody is shown, such as a lock file; a binary file has none."""
     with opened(real_place(root, path)) as file:
-        data = file.read(MOST_SEARCHED)
+        data = file.read(MAX_SEARCHED)
     if _is_binary(data) or data.startswith(_WIDE):
         return ()
     return Redactor().code_and_secrets(_text_of(data)[0], PurePosixPath(path).name)[1]
@@ -181,12 +181,12 @@ def _why_no_text(data: bytes) -> str:
         return "UTF-16, which is not supported"
     if _is_binary(data):
         return "binary, although its name is that of code"
-    return f"larger than {MOST_BYTES:,} bytes" if len(data) > MOST_BYTES else ""
+    return f"larger than {MAX_BYTES:,} bytes" if len(data) > MAX_BYTES else ""
 
 
 def _why_too_wide(text: str) -> str:
     longest = max(map(len, text.split("\n")))
-    return f"has a line of {longest:,} characters" if longest > LONGEST_LINE else ""
+    return f"has a line of {longest:,} characters" if longest > MAX_LINE else ""
 
 
 def _text_of(data: bytes) -> tuple[str, str]:

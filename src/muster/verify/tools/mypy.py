@@ -8,7 +8,7 @@ import re
 from itertools import pairwise
 
 from muster.text.json_documents import decode
-from muster.verify.findings.answers import LONGEST_NAME, FindingsAnswer, bounded
+from muster.verify.findings.answers import MAX_NAME, FindingsAnswer, bounded
 from muster.verify.findings.finding import Finding, Severity
 from muster.verify.tools.lines import flawed, uncoloured
 
@@ -96,6 +96,6 @@ def _message(text: str) -> list[Finding]:
             severity=Severity.HIGH,
             finding=bounded(str(said["message"])),
             fix=bounded(str(said.get("hint") or "")),
-            rule=bounded(str(said.get("code") or ""), LONGEST_NAME),
+            rule=bounded(str(said.get("code") or ""), MAX_NAME),
         )
     ]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from muster.verify.findings.answers import LONGEST_NAME, LONGEST_TEXT, FindingsAnswer, bounded
+from muster.verify.findings.answers import MAX_NAME, MAX_TEXT, FindingsAnswer, bounded
 from muster.verify.findings.finding import Finding, Severity
 from muster.verify.tools.lines import flawed, uncoloured
 
@@ -87,7 +87,7 @@ def _add(section: Section, line: str) -> None:
     if place := _PLACE.fullmatch(line) or _NATIVE.fullmatch(line):
         section.places.append((place["file"], int(place["line"])))
     elif not section.said and (said := _SAID.fullmatch(line)):
-        section.said = said["said"][:LONGEST_TEXT]
+        section.said = said["said"][:MAX_TEXT]
 
 
 def _is_foreign(path: str) -> bool:
@@ -182,7 +182,7 @@ def _finding(place: tuple[str, int], said: str, rule: str) -> Finding:
         end_line=line,
         severity=Severity.HIGH,
         finding=bounded(said),
-        rule=bounded(rule, LONGEST_NAME),
+        rule=bounded(rule, MAX_NAME),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import decode
-from muster.verify.findings.answers import LONGEST_NAME, FindingsAnswer, bounded
+from muster.verify.findings.answers import MAX_NAME, FindingsAnswer, bounded
 from muster.verify.findings.finding import Finding, Severity
 from muster.verify.tools.lines import flawed, uncoloured
 
@@ -54,7 +54,7 @@ def _finding(item: Mapping[str, Any]) -> Finding:
         severity=severity_of(code),
         finding=said,
         fix=bounded(fix.get("message") or ""),
-        rule=bounded(code, LONGEST_NAME),
+        rule=bounded(code, MAX_NAME),
     )
 
 
@@ -87,7 +87,7 @@ def _violation(found: re.Match[str]) -> Finding:
         end_line=line,
         severity=severity_of(rule),
         finding=bounded(found["said"].removeprefix("[*] ")),
-        rule=bounded(rule, LONGEST_NAME),
+        rule=bounded(rule, MAX_NAME),
     )
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import decode
-from muster.verify.findings.answers import LONGEST_NAME, FindingsAnswer, bounded, cwe_of
+from muster.verify.findings.answers import MAX_NAME, FindingsAnswer, bounded, cwe_of
 from muster.verify.findings.finding import Finding, Severity
 from muster.verify.tools.lines import flawed
 
@@ -139,7 +139,7 @@ def _finding(result: Mapping[str, Any], rules: Rules, bases: Mapping[str, Json])
         finding=bounded(rules.message(result, rule) or name or "it says nothing"),
         fix=_fix(result),
         cwe=cwe_in(result, rule),
-        rule=bounded(name, LONGEST_NAME),
+        rule=bounded(name, MAX_NAME),
     )
 
 
