@@ -9,6 +9,7 @@ import pytest
 import muster
 
 from .cli.shell import Shell
+from .pictures import png
 from .rehearsal import ForkedRehearsal
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +37,7 @@ def shell(tmp_path: Path, thinking: ForkedRehearsal) -> Shell:
     found = Shell(tmp_path)
     found.use(thinking)
     found.muster("init", "my-agent")
+    tmp_path.joinpath("chart.png").write_bytes(png())
     tmp_path.joinpath("muster.toml").write_text('[agents.critic]\nkind = "scripted"\n')
     return found
 

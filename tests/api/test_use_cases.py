@@ -117,6 +117,7 @@ NO_ROUTE = {
     "suites": {
         **dict.fromkeys(("source", "spec", "submit"), "by app.serving, for every door"),
         "plan": "a run is refused before it is stored when it cannot be done; plans read many files",
+        "exact": "a part of plans",
         "start": "a server submits",
         "rejudge": "not offered yet: fork the run",
         "find": "it reads files",

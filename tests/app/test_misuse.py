@@ -136,7 +136,7 @@ async def unknown_name(ctx: muster.Context, spec: Any) -> object:
 @pytest.mark.parametrize(
     ("work", "message", "way"),
     [
-        (dict_prompt, "a request must be a text or a muster.Request, not a dict", "json.dumps"),
+        (dict_prompt, "or a muster.Request, not a dict", "json.dumps"),
         (int_key, "a key must be a text, not 0", 'key=f"item/{number}"'),
         (int_key_of_a_step, "a key must be a text, not 7", 'key=f"item/{number}"'),
         (swapped, "a key must be a text, not <function fetch", "key="),

@@ -106,7 +106,8 @@ def _existing(folder: Path) -> Path:
     return next((one for one in (whole, *whole.parents) if one.exists()), whole)
 
 
-USUAL_KEYS = SECRET_VARIABLES[:3]  # that are missed when they are not set; others are told when they are
+# Those that are missed when they are not set; others are told when they are.
+USUAL_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 
 
 def _keys(settings: Settings) -> list[Diagnosis]:

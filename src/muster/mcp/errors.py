@@ -23,6 +23,7 @@ MAX_MESSAGE = 10_000  # characters
 # Arguments of use cases whose parameter has another name in tools; one that has the argument's own name comes first.
 PARAMETERS = {
     "agent": "agents",
+    "budget": "budget_usd",
     "continue": "continues",
     "path": "suites",
     "schema": "output_schema",

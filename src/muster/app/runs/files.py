@@ -130,8 +130,19 @@ def _entry_json(entry: Entry) -> dict[str, Json]:
 
 
 def _batch_json(batch: Batch) -> dict[str, Json]:
-    found = typed.to_builtins(batch).items()
-    return {ENDPOINT if name == "endpoint" else name: value for name, value in found if name not in OF_THE_STORE}
+    found = typed.to_builtins(batch)
+    found["tariffs"] = {agent: _tariff_json(tariff) for agent, tariff in found["tariffs"].items()}
+    return {
+        ENDPOINT if name == "endpoint" else name: value for name, value in found.items() if name not in OF_THE_STORE
+    }
+
+
+def _tariff_json(tariff: dict[str, Any]) -> dict[str, Json]:
+    """Return the prices of an agent, without a word about other prices where there is one only."""
+    return {
+        name: {key: part for key, part in told.items() if key != "others" or part} if isinstance(told, dict) else told
+        for name, told in tariff.items()
+    }
 
 
 async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:

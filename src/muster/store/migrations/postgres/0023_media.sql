@@ -1,7 +1,7 @@
 -- Images and documents, each once by the digest of its bytes, and the runs that name them.
 CREATE TABLE media (
   digest TEXT COLLATE "C" PRIMARY KEY,
-  type TEXT NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
   size BIGINT NOT NULL,
   data BYTEA NOT NULL
 );
