@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from textwrap import fill
 
 import muster
-from docs.sync_stub import Module
+from docs.sync_stub import Module, module_of
 from muster.app.agent_kinds.directory import Agents
 from muster.app.base.stores import StoreFile
 from muster.app.battles.battles import Battles
@@ -111,7 +111,7 @@ def _value_of(kind: type) -> str:
     for parent in reversed(kind.__mro__):
         if not parent.__module__.startswith("muster."):
             continue
-        source = Module(parent.__module__)
+        source = module_of(parent.__module__)
         for node in source.class_of(parent.__name__).body:
             if isinstance(node, ast.AnnAssign | ast.Assign):
                 name, text = _field(node, source)
@@ -121,7 +121,7 @@ def _value_of(kind: type) -> str:
             ):
                 shown[node.name] = f"{node.name}: {_typed(node.returns)}  # {_first_line(node).removeprefix('Return ')}"
     lines = [_line(text) for name, text in shown.items() if not name.startswith("_") and text]
-    head = _first_line(Module(kind.__module__).class_of(kind.__name__))
+    head = _first_line(module_of(kind.__module__).class_of(kind.__name__))
     return f"class {kind.__name__}:  # {head}\n{''.join(lines)}" if lines else ""
 
 
@@ -183,7 +183,7 @@ def errors() -> str:
 
     def below(kind: type[muster.MusterError], depth: int) -> Iterator[str]:
         if kind in public:
-            told = _first_line(Module(kind.__module__).class_of(kind.__name__)).removesuffix(".")
+            told = _first_line(module_of(kind.__module__).class_of(kind.__name__)).removesuffix(".")
             own = ", ".join(dict.fromkeys(_attributes(kind)))
             marks = [f"has {own}"] * bool(own) + ["retryable"] * bool(kind.retryable)
             yield f"{'    ' * depth}{kind.__name__}  # {'; '.join([f'{kind.code}: {told}', *marks])}\n"
@@ -197,7 +197,7 @@ def errors() -> str:
 
 def _attributes(kind: type) -> Iterator[str]:
     """Yield what an error has besides what all have."""
-    for node in ast.walk(Module(kind.__module__).class_of(kind.__name__)):
+    for node in ast.walk(module_of(kind.__module__).class_of(kind.__name__)):
         target = (
             node.targets[0]
             if isinstance(node, ast.Assign)
@@ -220,7 +220,7 @@ def signatures(kind: type) -> str:
     for parent in reversed([one for one in kind.__mro__ if one not in (object, KindPart)]):
         if not parent.__module__.startswith("muster."):
             continue
-        source, own = Module(parent.__module__), dict[str, list[Method]]()
+        source, own = module_of(parent.__module__), dict[str, list[Method]]()
         for node in source.class_of(parent.__name__).body:
             if isinstance(node, Method) and not node.name.startswith("_"):
                 own.setdefault(node.name, []).append(node)
@@ -266,8 +266,8 @@ def _options(name: str, source: Module) -> Iterator[str]:
     options = getattr(importlib.import_module(home), own)
     for kind in reversed(options.__orig_bases__ if hasattr(options, "__orig_bases__") else ()):
         if kind.__name__ != "TypedDict":
-            yield from _options(kind.__name__, Module(kind.__module__))
-    for node in Module(home).class_of(own).body:
+            yield from _options(kind.__name__, module_of(kind.__module__))
+    for node in module_of(home).class_of(own).body:
         if isinstance(node, ast.AnnAssign):
             yield f"{ast.unparse(node.target)}: {_typed(node.annotation)} = …"
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import muster
@@ -45,6 +46,12 @@ class Module:
         return next(node for node in self.tree.body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
+@cache
+def module_of(name: str) -> Module:
+    """Return the source of a module, read once."""
+    return Module(name)
+
+
 def defined(statement: ast.stmt) -> Iterator[str]:
     """Yield the names that a statement defines."""
     match statement:
@@ -80,7 +87,7 @@ class Stub:
         parents = [parent for parent in kind.__mro__ if parent not in (object, KindPart)]
         members: dict[str, list[str]] = {}
         for parent in reversed(parents):
-            source = Module(parent.__module__)
+            source = module_of(parent.__module__)
             own = source.class_of(parent.__name__)
             members |= self.attributes(own, source)
             members |= self.methods(own, source)
@@ -91,7 +98,7 @@ class Stub:
 
     def generic(self, kind: type) -> str:
         """Return what a class says of its type parameters."""
-        source = Module(kind.__module__)
+        source = module_of(kind.__module__)
         found = [one for one in source.class_of(kind.__name__).bases if ast.unparse(one).startswith("Generic[")]
         return "".join(f"({self.typed(one, source)})" for one in found)
 
@@ -195,14 +202,14 @@ class Stub:
 
     def opening(self) -> str:
         """Return `open` and `doctor`."""
-        source = Module("muster.app.opening")
+        source = module_of("muster.app.opening")
         node = next(
             one for one in source.tree.body if isinstance(one, ast.AsyncFunctionDef) and one.name == "open_muster"
         )
         words = (ast.get_docstring(node) or "").replace("`async with` closes", "`with` or `close` closes")
         text = "\n".join(f"    {one}".rstrip() for one in words.splitlines()).strip()
         opened = f'def open({self.arguments(node.args, source)}) -> Muster:\n    """{text}"""\n'
-        module = Module("muster.app.doctor")
+        module = module_of("muster.app.doctor")
         doctor = next(
             one for one in module.tree.body if isinstance(one, ast.AsyncFunctionDef) and one.name == "examine"
         )

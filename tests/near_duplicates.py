@@ -47,8 +47,8 @@ def value_classes() -> Iterator[ValueClass]:
 
 def near_duplicates() -> list[NearDuplicate]:
     """Return the pairs of value classes that share most of their fields, those that share most first."""
-    pairs = (_compared(first, second) for first, second in combinations(value_classes(), 2))
-    alike = [pair for pair in pairs if len(pair.shared) >= MIN_SHARED and pair.share >= MIN_SHARE]
+    pairs = ((one, two) for one, two in combinations(value_classes(), 2) if len(one.fields & two.fields) >= MIN_SHARED)
+    alike = [pair for pair in (_compared(*both) for both in pairs) if pair.share >= MIN_SHARE]
     return sorted(alike, key=lambda pair: (-pair.share, -len(pair.shared), pair.names))
 
 
