@@ -6,7 +6,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(4 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-postgres test-fleet test-claude test-node check check-pyright chaos bench docs
+.PHONY: demo test test-postgres test-fleet test-claude test-llama test-node check check-pyright chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
@@ -14,7 +14,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven; SER
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql redis chromium zsh fish
-	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude and not node"
+	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude and not llama and not node"
 
 test-postgres: ## the tests of the engine with the store on a real PostgreSQL
 	@scripts/prepare postgresql
@@ -27,6 +27,10 @@ test-fleet:    ## the tests of the API against two servers and four workers, wit
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
 	$(BIN)/pytest -m claude tests/claude --timeout 300
+
+test-llama:    ## a real llama.cpp with a tiny model of random numbers; installs it, 100 MB, in an environment of its own
+	@scripts/prepare llama
+	$(BIN)/pytest -m llama tests/llama
 
 test-node:     ## a Node program that puts a battle into the queue; installs the packages of the example
 	@scripts/prepare redis node

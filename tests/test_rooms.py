@@ -47,8 +47,8 @@ ARROWS: dict[str, set[str]] = {
     "dashboard": {"reporting", "app.kinds"},
     "sync": {"app", "domain", "engine.worker"},
     "testing": {
-        "domain", "agents.base", "agents.function", "agents.service_terms", "app", "engine.base.clock",
-        "engine.declared", "settings", "sim", "store.base",
+        "domain", "agents.base", "agents.function", "agents.media", "agents.service_terms", "app",
+        "engine.base.clock", "engine.declared", "settings", "sim", "store.base",
     },
     "__init__": {
         "agents.base", "app", "domain", "engine.base.clock", "engine.calls.retry", "engine.context", "engine.steps",

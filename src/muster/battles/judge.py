@@ -55,9 +55,9 @@ def judge_question(
     spec: BattleSpec, messages: Sequence[BattleMessage], source: DecisionSource
 ) -> StructuredQuestion[Mapping[str, Json]]:
     """Return what a judge is asked about a conversation whose last message is one of the agent under test."""
-    fence = fence_for([[str(one.role), one.content] for one in messages])
+    fence = fence_for([[str(one.role), one.content] for one in messages] + [[each.unseen] for each in spec.media])
     parts = [f"The fence token of this message is {fence.token}", f"# The goal\n{spec.goal.strip()}"]
-    parts += ["# The conversation", *_quoted(messages, fence)]
+    parts += ["# The conversation", *_quoted(spec, messages, fence)]
     task = f"{_STRICTLY} " if source is DecisionSource.CONFIRM else ""
     parts.append(
         f"# Your task\n{task}Is the goal reached by what the agent has said up to its last message? "
@@ -69,10 +69,12 @@ def judge_question(
     return StructuredQuestion(request=request, read=_read, token=fence.token)
 
 
-def _quoted(messages: Sequence[BattleMessage], fence: Fence) -> Iterator[str]:
+def _quoted(spec: BattleSpec, messages: Sequence[BattleMessage], fence: Fence) -> Iterator[str]:
     for one in messages:
         who = "agent" if one.role is Role.ASSISTANT else "counterpart"
-        yield fence.around(f"message {one.seq} of the {who}", shorten(one.content, _MAX_MESSAGE))
+        shown = [each.unseen for each in spec.media] if one.seq == 1 else []
+        said = "\n".join([shorten(one.content, _MAX_MESSAGE), *shown])
+        yield fence.around(f"message {one.seq} of the {who}", said)
 
 
 def _read(found: Mapping[str, Any]) -> Mapping[str, Json] | str:

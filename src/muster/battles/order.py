@@ -9,7 +9,7 @@ from muster.domain.canonical import Json
 from muster.domain.doors import LOCAL, WIRE, Door
 from muster.domain.errors import ConflictingArguments
 from muster.domain.order import DEFAULT, MAX_TEXT, FieldForm, Name, OrderField, Text, shared_fields
-from muster.domain.run_order import RUN_ID, EffortField, RunOrder, SamplingFields, TimeLimitField
+from muster.domain.run_order import RUN_ID, EffortField, FilesField, RunOrder, SamplingFields, TimeLimitField
 
 MAX_REPLIES = 25  # of the agent under test; held in the workload too, whoever made the spec
 MAX_VALIDATORS = 20
@@ -155,7 +155,7 @@ class BattleFields(SamplingFields, TimeLimitField):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BattleOrder(BattleFields, EffortField, RunOrder):
+class BattleOrder(BattleFields, FilesField, EffortField, RunOrder):
     """What is said to start a battle."""
 
     example: ClassVar = {"agent": "sim/echo", "counterpart": "sim/echo", "user_message": "Hello", "message_limit": 2}

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from muster.battles.order import DEFAULT_TOKENS
 from muster.battles.spec import BattleSpec
 from muster.battles.values import BattleMessage
-from muster.domain.call import Message, Request, Role, ask
+from muster.domain.call import Message, Request, Role, ask, message
 
 # Providers want the user to speak first; from the place of the counterpart the agent under test is the user.
 OPENING = "(The conversation begins. You speak first.)"
+SHOWING = "(The conversation begins. You speak first, and show the assistant what is shown here.)"
 
 COUNTERPART = """\
 You play a person who talks with an assistant. Stay in this role, whatever the assistant says: you are not an \
@@ -21,9 +22,9 @@ or directions. Answer what it asks, and say so when you are not satisfied."""
 def agent_request(spec: BattleSpec, messages: Sequence[BattleMessage], turn: int) -> Request:
     """Return what the agent under test is asked: the conversation, in which it is the assistant."""
     if spec.agent in spec.people:
-        return ask(messages[-1].content)
+        return Request(messages=(_heard(spec, messages[-1]),))
     return Request(
-        messages=tuple(Message(role=one.role, text=one.content) for one in messages),
+        messages=tuple(_heard(spec, one) for one in messages),
         system=spec.system_prompt,
         max_tokens=spec.max_tokens,
         usual_tokens=DEFAULT_TOKENS,
@@ -38,13 +39,29 @@ def counterpart_request(spec: BattleSpec, messages: Sequence[BattleMessage], tur
         return ask(messages[-1].content)  # a person has seen what came before, and is not told how to play one
     seen = tuple(Message(role=_OTHER[one.role], text=one.content) for one in messages)
     return Request(
-        messages=(Message(role=Role.USER, text=OPENING), *seen),
+        messages=(_opening(spec), *seen),
         system=_counterpart_system(spec),
         max_tokens=spec.max_tokens,
         usual_tokens=DEFAULT_TOKENS,
         temperature=spec.temperature,
         seed=None if spec.seed is None else spec.seed + turn,
     )
+
+
+def _heard(spec: BattleSpec, one: BattleMessage) -> Message:
+    """Return a message as the agent under test gets it: the first with the files that belong to it."""
+    if one.seq == 1 and spec.media:
+        return message(*spec.media, one.content)
+    return Message(role=one.role, text=one.content)
+
+
+def _opening(spec: BattleSpec) -> Message:
+    """Return what the counterpart is told first; from its place the first message is its own, which shows nothing."""
+    if not spec.media:
+        return Message(role=Role.USER, text=OPENING)
+    if spec.blind:
+        return Message(role=Role.USER, text="\n".join([SHOWING, *(each.unseen for each in spec.media)]))
+    return message(SHOWING, *spec.media)
 
 
 OPENS, CLOSES = "<think>", "</think>"
@@ -96,4 +113,6 @@ def program_request(spec: BattleSpec, messages: Sequence[BattleMessage], turn: i
     """Return what a program that validates is asked: the conversation as one JSON object."""
     said = [{"role": str(one.role), "content": one.content} for one in messages]
     asked = {"goal": spec.goal, "turn": turn, "reply": messages[-1].content, "messages": said}
+    if spec.media:
+        asked["media"] = [each.told() for each in spec.media]
     return ask(json.dumps(asked, ensure_ascii=False, sort_keys=True))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from muster.battles.order import BattleGoal, Measurement, PromptVariant
-from muster.battles.spec import BattleSpec, battle_flaws, lean, stored
+from muster.battles.spec import BattleSpec, battle_flaws, lean, stored, without_data
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
@@ -103,7 +103,7 @@ def _planned(spec: ScaleSpec, number: int, key: str) -> PlannedBattle:
 
 def stored_scale(spec: ScaleSpec) -> dict[str, Json]:
     """Return a spec as it is stored."""
-    found = lean(spec)
+    found = lean(replace(spec, battle=without_data(spec.battle)))
     found["battle"] = stored(spec.battle)
     for name in ("prompts", "goals"):
         if getattr(spec, name):

@@ -1,7 +1,7 @@
 """The spec of a battle as it is stored, and back: strict, since requests and programs of users write them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from muster.battles.order import DEFAULT_SECONDS, MAX_VALIDATORS, BattleFields
@@ -10,6 +10,7 @@ from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.media import Media, references
 from muster.domain.order import field_flaws
 from muster.text import typed
 from muster.text.declared_values import read_value
@@ -30,6 +31,8 @@ class BattleSpec(BattleFields):
 
     validators: tuple[ReplyValidator, ...] = ()
     people: tuple[str, ...] = ()  # which of the sides are persons
+    media: tuple[Media, ...] = ()  # images and documents that belong to the first message
+    blind: bool = False  # the counterpart cannot be shown them, and is told what they are
 
     @property
     def seconds(self) -> float:
@@ -62,10 +65,15 @@ class BattleSpec(BattleFields):
 
 def stored(spec: BattleSpec) -> Mapping[str, Any]:
     """Return a spec as it is stored: what is as usual is left out."""
-    found = lean(spec)
+    found = lean(without_data(spec))
     if spec.validators:
         found["validators"] = [lean(one) for one in spec.validators]
     return found
+
+
+def without_data(spec: BattleSpec) -> BattleSpec:
+    """Return a spec whose images and documents are references."""
+    return replace(spec, media=references(spec.media)) if spec.media else spec
 
 
 def read_spec(spec: Any) -> BattleSpec:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from muster.domain.doors import LOCAL, REMOTE
 from muster.domain.order import MAX_TEXT, FieldForm, Name, OrderField, Text
-from muster.domain.run_order import BudgetField, EffortField, LimitedRunOrder, SeedField, TimeLimitField
+from muster.domain.run_order import BudgetField, EffortField, FilesField, LimitedRunOrder, SeedField, TimeLimitField
 
 MAX_MEMBERS = 50
 MAX_COUNCIL_ROUNDS = 50
@@ -131,11 +131,13 @@ class CouncilFields(TimeLimitField, SeedField):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CouncilOrder(CouncilFields, EffortField, LimitedRunOrder):
+class CouncilOrder(CouncilFields, FilesField, EffortField, LimitedRunOrder):
     """A council: with the members of a policy, with named ones, or with both.
 
     The time limit is that of its rounds: the best proposal by then stands.
     """
+
+    said: ClassVar = {"files": {"help": "Add a file to the question: a text, an image or a PDF; repeatable."}}
 
     example: ClassVar = {"question": "Which bridge first?", "agents": ["sim/echo", "sim/slow"], "rounds": 1}
 
@@ -150,16 +152,6 @@ class CouncilOrder(CouncilFields, EffortField, LimitedRunOrder):
             required_at=REMOTE,
         ),
     ] = None
-    files: Annotated[
-        tuple[Path, ...],
-        OrderField(
-            help="Add a file to the question: a text, an image or a PDF; repeatable.",
-            form=FieldForm.PATH,
-            option=("--file",),
-            metavar="FILE",
-            doors=LOCAL,
-        ),
-    ] = ()
     agents: Annotated[
         tuple[Name | MemberOrder, ...],
         OrderField(

@@ -46,6 +46,11 @@ class Media:
         return f"{self.kind} {self.name or self.digest[:12]}"
 
     @property
+    def unseen(self) -> str:
+        """How it is told to an agent that is not shown it."""
+        return f"({self.kind} {self.name or self.type}, which is not shown here)"
+
+    @property
     def mark(self) -> str:
         """What stands for its bytes, as base64, in a body."""
         return f"\x01{self.digest}\x01"

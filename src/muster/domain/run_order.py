@@ -1,9 +1,10 @@
 """What every order may say of its run: its name, its tags, its budget, its limits, and how its calls are sent."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
-from muster.domain.doors import EVERYWHERE, Door
+from muster.domain.doors import EVERYWHERE, LOCAL, Door
 from muster.domain.effort import ModelEffort
 from muster.domain.money import MAX_USD
 from muster.domain.order import FieldForm, Name, OrderField
@@ -119,6 +120,22 @@ class EffortField:
             doors=EVERYWHERE - {Door.TOOL},
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesField:
+    """What is shown with a question, by paths that are read where it is asked."""
+
+    files: Annotated[
+        tuple[Path, ...],
+        OrderField(
+            help="Show an image (PNG, JPEG, GIF, WebP) or a PDF with the first message; repeatable.",
+            form=FieldForm.PATH,
+            option=("--file",),
+            metavar="FILE",
+            doors=LOCAL,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1373,11 +1373,11 @@ class Battles:
     def scales(self) -> Scales:
         """Return what can be done with scale tests: many battles that measure an agent or a prompt."""
 
-    def spec(self, agent: str, counterpart: str | None=..., *, goal: str=..., judge: str | None=..., confirm_judge: str | None=..., validators: Iterable[ReplyValidator | Mapping[str, Json]]=..., models: Collection[str] | None=..., **more: Any) -> BattleSpec:
+    def spec(self, agent: str, counterpart: str | None=..., *, goal: str=..., judge: str | None=..., confirm_judge: str | None=..., validators: Iterable[ReplyValidator | Mapping[str, Json]]=..., models: Collection[str] | None=..., files: Iterable[str | Path | Media]=..., **more: Any) -> BattleSpec:
         """Return the spec of a battle; who is not named is taken from the settings. Raises BadArgument with all flaws.
 
         `more` are other fields of a BattleSpec; None leaves one as it is. `models` are those that may judge without
-        being named, where only some are allowed."""
+        being named, where only some are allowed. `files` are images and documents that belong to the first message."""
 
     def ordered(self, order: BattleOrder, *, models: Collection[str] | None=...) -> BattleSpec:
         """Return the spec of a battle that was ordered; raises BadArgument with all flaws."""

@@ -2,15 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from muster.agents.base import Agent
 from muster.agents.function import FunctionAgent
+from muster.agents.media import told_media_support
 from muster.agents.service_terms import ServiceTerms
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, identify
 from muster.domain.errors import BadArgument, InvalidRequest, MusterError
+from muster.domain.media import MediaKind, MediaSupport
 from muster.domain.money import from_usd
 
 Answer = str | Mapping[str, object] | Reply | MusterError
@@ -24,7 +26,8 @@ class FakeAgent:
 
     A pattern is a regular expression that is searched in the last text of a request; the first that is found speaks. An
     answer is a text, a mapping like that of an agent that is a function, a Reply, an error that is raised, a list
-    of these (one after the other, the last again and again), or a function of the request that returns one.
+    of these (one after the other, the last again and again), or a function of the request that returns one. With
+    `media=["image", "document"]` it can be shown images and PDFs, which are in the request with their bytes.
     """
 
     def __init__(
@@ -33,10 +36,12 @@ class FakeAgent:
         *,
         otherwise: Answers | None = None,
         cost_usd: str | float = 0,
+        media: Collection[str] = (),
     ) -> None:
         self.asked: list[Request] = []  # every attempt, in the order in which they came
         self.paid: Counter[str] = Counter()  # how often each request was answered, by its digest
         self._cost = from_usd(cost_usd)
+        self._media = _media_support(media)
         self._rules: list[tuple[re.Pattern[str], Answers]] = []
         self._given: dict[int, int] = {}  # how many of the answers of a list were given, by the number of its rule
         if isinstance(answers, Mapping):
@@ -48,7 +53,7 @@ class FakeAgent:
 
     def named(self, name: str) -> Agent:
         """Return it as the agent of a name, which `muster.open(agents=…)` asks for."""
-        profile = Profile(name=name, limiter=f"fake:{name}")
+        profile = Profile(name=name, limiter=f"fake:{name}", media=self._media)
         return FunctionAgent(profile=profile, function=partial(self._answer, name), terms=ServiceTerms(most=self._cost))
 
     async def _answer(self, name: str, request: Request) -> str | Mapping[str, object] | Reply:
@@ -80,6 +85,14 @@ class FakeAgent:
             return answer
         parts = {"text": answer} if isinstance(answer, str) else answer
         return {"cost_usd": self._cost / 1_000_000, **parts} if self._cost else parts
+
+
+def _media_support(kinds: Collection[str]) -> MediaSupport | None:
+    named = (kinds,) if isinstance(kinds, str) else kinds
+    wrong = next((kind for kind in named if kind not in tuple(MediaKind)), None)
+    if wrong is not None:
+        raise BadArgument(f"must be {' or '.join(MediaKind)}, not {wrong!r}", argument="media")
+    return told_media_support(named)
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:

@@ -3,12 +3,13 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from muster.app.base.backend import Backend
 from muster.app.base.costs import Quoter, Quoting
 from muster.app.base.feeds import RunEnd
-from muster.app.battles.files import read_prompt, read_validators
+from muster.app.battles.files import read_media, read_prompt, read_validators
 from muster.app.battles.scales import Scales
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.kind_part import KindPart
@@ -49,10 +50,12 @@ from muster.domain.effort import split_effort, with_effort
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, ErrorCollector
 from muster.domain.flaw import FieldFlaw, FlawCode, missing_flaw
+from muster.domain.media import Media, references
 from muster.domain.order import shared_fields
 from muster.domain.run import Dispatch, Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
+from muster.text import typed
 from muster.text.schemas.guard import in_schema_thread
 
 __all__ = [
@@ -115,12 +118,13 @@ class Battles(KindPart):
         confirm_judge: str | None = None,
         validators: Iterable[ReplyValidator | Mapping[str, Json]] = (),
         models: Collection[str] | None = None,
+        files: Iterable[str | Path | Media] = (),
         **more: Any,
     ) -> BattleSpec:
         """Return the spec of a battle; who is not named is taken from the settings. Raises BadArgument with all flaws.
 
         `more` are other fields of a BattleSpec; None leaves one as it is. `models` are those that may judge without
-        being named, where only some are allowed.
+        being named, where only some are allowed. `files` are images and documents that belong to the first message.
         """
         battles = self._settings.battles
         other = counterpart or battles.counterpart or agent
@@ -138,14 +142,18 @@ class Battles(KindPart):
         }
         given["persona"] = given.get("persona") or self._own_persona(other, agent)
         given["people"] = [name for name in dict.fromkeys((agent, other)) if self._directory.is_person(name)]
-        return errors.finish(read_spec, given)
+        shown = errors.check(read_media, files) or ()
+        if shown:
+            given["media"] = typed.to_builtins(references(shown))
+            given["blind"] = errors.check(self._is_blind, other, shown) or False
+        return replace(errors.finish(read_spec, given), media=shown)
 
     def ordered(self, order: BattleOrder, *, models: Collection[str] | None = None) -> BattleSpec:
         """Return the spec of a battle that was ordered; raises BadArgument with all flaws."""
         chosen = {name: value for name, value in shared_fields(order, BattleSpec).items() if value not in ("", None)}
         checks = [*read_validators(order.validator_texts, order.validators_file), *order.validators]
         agent = with_effort(order.subject, order.model_effort)
-        return self.spec(**chosen | {"agent": agent, "validators": checks, "models": models})
+        return self.spec(**chosen | {"agent": agent, "validators": checks, "models": models, "files": order.files})
 
     def ordered_scale(self, order: ScaleOrder, *, models: Collection[str] | None = None) -> ScaleSpec:
         """Return the spec of a scale test that was ordered; raises BadArgument with all flaws."""
@@ -200,6 +208,10 @@ class Battles(KindPart):
             )
         return ""
 
+    def _is_blind(self, name: str, media: tuple[Media, ...]) -> bool:
+        support = self._directory.find(name).profile.media
+        return support is None or any(each.kind not in support.kinds for each in media)
+
     def _own_persona(self, counterpart: str, agent: str) -> str:
         """Return the system prompt that a declared counterpart has of its own: it is who it plays."""
         if counterpart == agent or counterpart not in self._settings.agents:
@@ -246,9 +258,10 @@ class Battles(KindPart):
         return await self._runs.submit(BATTLE.workload, stored(spec), chosen)
 
     def _options(self, spec: BattleSpec, options: RunOptions | None) -> RunOptions:
-        """Return the options of a run whose time limit is that of its battle, unless they name one."""
+        """Return the options of a run with the files of its battle, and its time limit unless they name one."""
         chosen = options or self._runs.options()
-        return replace(chosen, timeout=spec.seconds) if chosen.timeout is None else chosen
+        timeout = spec.seconds if chosen.timeout is None else chosen.timeout
+        return replace(chosen, timeout=timeout, media=spec.media)
 
     async def find(self, reference: str) -> Run:
         """Return a battle by its reference, also one of a scale test; `last` is the newest that is not of one."""

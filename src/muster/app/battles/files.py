@@ -1,14 +1,16 @@
-"""What is given beside a battle as texts and files: validators and prompts."""
+"""What is given beside a battle as texts and files: validators, prompts, images and documents."""
 
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from muster.app.base.media import media_file
 from muster.battles.order import PromptVariant
 from muster.battles.validators import ValidatorKind
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.media import Media
 from muster.text.document_tree import Unreadable
 from muster.text.files import shown, whole_text
 from muster.text.json_documents import json_fault
@@ -53,6 +55,11 @@ def _json(path: Path) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadFile(shown(path), f"is not JSON: {json_fault(error)}") from None
+
+
+def read_media(given: Iterable[str | Path | Media]) -> tuple[Media, ...]:
+    """Return images and documents, those at paths with their bytes; raises BadArgument for all others."""
+    return tuple(one if isinstance(one, Media) else media_file(one) for one in given)
 
 
 def read_prompt(path: Path) -> PromptVariant:

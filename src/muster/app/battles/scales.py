@@ -86,7 +86,8 @@ class Scales(KindPart):
             reviser=judge if reviser is None else reviser,
             try_revised=try_revised,
         )
-        return self._within_limits(read_scale(stored_scale(made)))
+        checked = self._within_limits(read_scale(stored_scale(made)))
+        return replace(checked, battle=replace(checked.battle, media=battle.media))  # with the bytes
 
     def _within_limits(self, spec: ScaleSpec) -> ScaleSpec:
         most = self._settings.battles
@@ -114,13 +115,13 @@ class Scales(KindPart):
         on_delta: Listener | None = None,
     ) -> RunHandle:
         """Start a scale test in this process; raises before anything is stored when an agent cannot be asked."""
-        chosen = options or self._runs.options()
+        chosen = replace(options or self._runs.options(), media=spec.battle.media)
         self.check(spec, chosen.dispatch)
         return await self._runs.start(SCALE.workload, stored_scale(spec), chosen, detach=detach, on_delta=on_delta)
 
     async def submit(self, spec: ScaleSpec, options: RunOptions | None = None) -> RunHandle:
         """Store a scale test for the workers."""
-        chosen = options or self._runs.options()
+        chosen = replace(options or self._runs.options(), media=spec.battle.media)
         self.check(spec, chosen.dispatch)
         return await self._runs.submit(SCALE.workload, stored_scale(spec), chosen)
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
-from muster.domain.doors import LOCAL, REMOTE, Door
+from muster.domain.doors import REMOTE, Door
 from muster.domain.order import FieldForm, OrderField
-from muster.domain.run_order import EffortField, LimitedRunOrder, SamplingFields
+from muster.domain.run_order import EffortField, FilesField, LimitedRunOrder, SamplingFields
 
 MAX_PROMPT = 10_000_000  # characters; servers take less in one request
 
@@ -57,23 +56,17 @@ class QuestionFields(SamplingFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionOrder(QuestionFields, EffortField, LimitedRunOrder):
+class QuestionOrder(QuestionFields, FilesField, EffortField, LimitedRunOrder):
     """One question to one agent."""
+
+    said: ClassVar = {
+        "files": {"help": "Show the agent an image (PNG, JPEG, GIF, WebP) or a PDF with the prompt; repeatable."}
+    }
 
     example: ClassVar = {"agent": "sim/echo", "prompt": "Hello"}
 
     without: ClassVar = {"concurrency": frozenset({Door.COMMAND}), "timeout_secs": frozenset({Door.TOOL})}  # one call
 
-    files: Annotated[
-        tuple[Path, ...],
-        OrderField(
-            help="Show the agent an image (PNG, JPEG, GIF, WebP) or a PDF with the prompt; repeatable.",
-            form=FieldForm.PATH,
-            option=("--file",),
-            metavar="FILE",
-            doors=LOCAL,
-        ),
-    ] = ()
     output_schema: Annotated[
         Mapping[str, Json] | None,
         OrderField(

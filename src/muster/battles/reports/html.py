@@ -28,6 +28,7 @@ def battle_html(report: BattleReport) -> str:
         "Run": report.run.id,
         "Agent under test": report.spec.agent,
         "Counterpart": report.spec.counterpart,
+        "Shown with the first message": ", ".join(each.label for each in report.spec.media),
         "Replies": f"{report.turns} of at most {report.spec.message_limit}",
         "Tokens": f"{usage.tokens_in:,} in, {usage.tokens_out:,} out",
         "Cost": show_usd(report.cost),

@@ -29,6 +29,7 @@ def _battle(report: BattleReport, level: str) -> Iterator[str]:
     rows = [
         ["agent under test", in_cell(report.spec.agent)],
         ["counterpart", in_cell(report.spec.counterpart)],
+        *(["shown with the first message", in_cell(each.label)] for each in report.spec.media),
         ["replies", f"{report.turns} of at most {report.spec.message_limit}"],
         ["tokens", f"{usage.tokens_in:,} in, {usage.tokens_out:,} out"],
         ["cost", show_usd(report.cost)],

@@ -200,7 +200,7 @@ def _talk(case: Case, observation: Observation, fence: Fence) -> Iterator[str]:
 
 def _said(message: Message) -> str:
     calls = [_spelled(_call_json(call)) for call in message.tool_calls]
-    shown = [f"({media.kind} {media.name or media.type}, which is not shown here)" for media in message.media]
+    shown = [media.unseen for media in message.media]
     return "\n".join([*([message.text] if message.text else []), *shown, *calls])
 
 
