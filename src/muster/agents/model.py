@@ -116,7 +116,8 @@ class ModelAgent:
         ceiling = self._ceiling(request, len(body) + self._more)
         most = pricing.most(ceiling.input, ceiling.output) if pricing.reserved else NOTHING
         shown = self._profile.media_tokens(request)
-        return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + shown + ceiling.output)
+        tokens = len(body) // BYTES_PER_TOKEN + shown + ceiling.output
+        return Quote(most=most, tokens=tokens, standard=pricing.flex_instead_of)
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once and give the whole reply; with `on_delta`, hand over text as it is written."""
