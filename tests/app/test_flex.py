@@ -13,6 +13,7 @@ from muster.app.base.costs import listed_price
 from muster.app.muster import Muster
 from muster.app.questions.ask import Question
 from muster.app.runs.options import chosen_dispatch
+from muster.domain.batch import Saving
 from muster.domain.errors import BadArgument, BadConfiguration, RunFailed
 from muster.domain.run import Dispatch, Fallback, Mode
 from muster.engine.calls.retry import RetryPolicy
@@ -63,6 +64,15 @@ async def test_calls_of_a_flex_run_are_served_and_booked_in_that_tier(tmp_path: 
         assert live.result == ["default"] * 4
         assert server.audit.cost_by_tier == {"flex": run.spent.billed, "default": live.spent.billed}
         assert run.spent.billed * 2 == pytest.approx(live.spent.billed, abs=8)  # each is rounded up
+
+
+async def test_what_flex_saved_is_what_the_standard_tier_would_have_cost_more(tmp_path: Path) -> None:
+    async with rehearsal(tmp_path, {"resource_unavailable": 0.2}) as (muster, _):
+        run = await carry_out(muster, FLEX, 4)
+        live = await carry_out(muster, Dispatch(), 4)
+        saving = (await muster.runs.details(run.id)).batches.saving
+        assert (saving.flex_calls, saving.flex_cost, saving.flex_live_cost) == (4, run.spent.billed, live.spent.billed)
+        assert (await muster.runs.details(live.id)).batches.saving == Saving()
 
 
 async def calls_with_refusals(folder: Path, calls: int) -> None:

@@ -56,6 +56,15 @@ async def test_calls_of_agents_and_judges_are_counted_and_skipped_cases_are_not(
         assert (s.agent.audit.requests, s.judge.audit.requests, await stored(s)) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("mode", [Mode.FLEX, Mode.BATCH])
+async def test_a_plan_that_costs_less_says_what_live_calls_would_cost_at_most(tmp_path: Path, mode: Mode) -> None:
+    async with stage(tmp_path) as s:
+        a_suite(tmp_path, a_case("one"), a_case("two"))
+        found, live = (surveyed(s, agents=(JUDGE, "sim/echo"), mode=one).all for one in (mode, Mode.LIVE))
+    assert (live.live, found.live) == (None, live.most)
+    assert 0 < found.most < live.most
+
+
 async def test_a_run_costs_no_more_than_the_most(tmp_path: Path) -> None:
     long = "many words " * 40
     async with stage(tmp_path) as s:

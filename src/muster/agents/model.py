@@ -116,7 +116,8 @@ class ModelAgent:
         ceiling = self._ceiling(request, len(body) + self._more)
         most = pricing.most(ceiling.input, ceiling.output) if pricing.reserved else NOTHING
         shown = self._profile.media_tokens(request)
-        return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + shown + ceiling.output)
+        tokens = len(body) // BYTES_PER_TOKEN + shown + ceiling.output
+        return Quote(most=most, tokens=tokens, standard=pricing.flex_instead_of)
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once and give the whole reply; with `on_delta`, hand over text as it is written."""
@@ -125,7 +126,7 @@ class ModelAgent:
             return await self._call_streaming(request, timeouts, on_delta)
         body = draft or self._wire.encode(request, stream=False)
         began = self._clock()
-        answer = await self._http.post(self._url, self._headers, _sent(body, request), timeouts)
+        answer = await self._http.post(self._url, self._headers, with_media(body, request), timeouts)
         if not 200 <= answer.status < 300:
             raise self._wire.fault(answer.status, answer.headers, answer.body, body)
         wire = self._priced(began - self._clock())
@@ -138,7 +139,7 @@ class ModelAgent:
     async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
         body = self._wire.encode(request, stream=True)
         deltas = DeltaCollector(self._clock, on_delta)
-        async with self._http.stream(self._stream_url, self._headers, _sent(body, request), timeouts) as flow:
+        async with self._http.stream(self._stream_url, self._headers, with_media(body, request), timeouts) as flow:
             if not 200 <= flow.status < 300:
                 raise self._wire.fault(flow.status, flow.headers, await flow.body(), body)
             wire = self._priced(timeouts.call)  # it may go on for that long
@@ -177,7 +178,7 @@ class ModelAgent:
         return fold.finish(deltas.timings())
 
 
-def _sent(body: bytes, request: Request) -> bytes:
+def with_media(body: bytes, request: Request) -> bytes:
     """Return a body as it is sent: with the bytes of its images and documents."""
     if not request.has_media:
         return body

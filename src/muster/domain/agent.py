@@ -12,6 +12,7 @@ from muster.domain.effort import NO_TRAITS, ModelCapabilities, OutputTraits, req
 from muster.domain.errors import BadConfiguration
 from muster.domain.media import MediaSupport, require_media
 from muster.domain.money import Microdollars
+from muster.domain.price import Price
 from muster.domain.rules import CURRENT, DefaultRules
 from muster.domain.wire import FAMILY, WireChoice
 
@@ -261,3 +262,4 @@ class Quote:
 
     most: Microdollars
     tokens: int
+    standard: Price | None = None  # what the standard tier costs, where flex may serve instead

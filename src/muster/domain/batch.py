@@ -348,9 +348,22 @@ class BatchShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
-    """What batches cost, and what live calls would have cost."""
+    """What batches and the tier flex cost, and what live calls in the standard tier would have cost."""
 
     batches: int = 0
     cost: Microdollars = NOTHING
     live_cost: Microdollars = NOTHING
     parked: int = 0  # calls whose batch has not ended
+    flex_calls: int = 0  # that the tier flex served
+    flex_cost: Microdollars = NOTHING
+    flex_live_cost: Microdollars = NOTHING
+
+    @property
+    def saved(self) -> Microdollars:
+        """What live calls would have cost more than batches."""
+        return Microdollars(self.live_cost - self.cost)
+
+    @property
+    def flex_saved(self) -> Microdollars:
+        """What the standard tier would have cost more than flex."""
+        return Microdollars(self.flex_live_cost - self.flex_cost)

@@ -130,7 +130,7 @@ class Settlement(NamedTuple):
     levels: tuple[Level, ...]
     at: float
     streamed: bool = False  # text was shown while it was written
-    live_cost: Microdollars = NOTHING  # of a member of a batch: what a live call would have cost
+    live_cost: Microdollars = NOTHING  # in a batch or the tier flex: what a live call in the standard tier would cost
     position: int | None = None  # of the call in the journal; where it is known it need not be looked for
 
 

@@ -85,6 +85,7 @@ class ServiceTier(StrEnum):
     FAST = "fast"
 
 
+_MAY_FLEX = ("", ServiceTier.AUTO, ServiceTier.FLEX)  # tiers that are asked for and can be served by flex
 PRICED_TIERS = (ServiceTier.FLEX, ServiceTier.PRIORITY, ServiceTier.FAST)  # those that can have a price of their own
 
 
@@ -103,6 +104,11 @@ class Pricing:
     def tier_told(self, served: str) -> str:
         """Return the tier that an answer names; nothing in a batch, which is one itself."""
         return "" if self.asked is None else served
+
+    @property
+    def flex_instead_of(self) -> Price | None:
+        """Return the standard price where the tier flex may serve instead; None where it is not asked to."""
+        return self.standard if ServiceTier.FLEX in self.tiers and self.asked in _MAY_FLEX else None
 
     @property
     def reserved(self) -> tuple[Price, ...]:

@@ -68,7 +68,7 @@ class Provider:
     raw_predict: bool = False  # the model stands in the address, and not in the body
     tiers: Mapping[str, str] = field(default_factory=dict)  # of service that can be asked for, with its own words
     batches: BatchForm = BatchForm.NONE
-    counts: bool = False  # a free endpoint counts the tokens of a request
+    counts: bool = False  # a free endpoint counts the tokens of a request; of OpenAI, one that goes through Responses
     responses: bool = False  # its server is known to have OpenAI's Responses API
 
     @property
@@ -150,6 +150,7 @@ _KNOWN = (
         "https://api.openai.com/v1",
         tiers=_TIERS_OF_OPENAI,
         batches=BatchForm.OPENAI,
+        counts=True,
         responses=True,
     ),
     Provider(

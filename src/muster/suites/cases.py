@@ -14,8 +14,8 @@ from typing import Any
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.domain.flaw import FieldFlaw, FlawCode
-from muster.domain.media import Media
 from muster.engine.context import Context
+from muster.suites.case_media import keep_media, media_of
 from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, open_suite
 from muster.suites.journal import (
@@ -38,8 +38,7 @@ from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.values.case import Case, tag_key
 from muster.suites.values.verdict import CaseResult
 from muster.text import typed
-from muster.text.document_tree import Flaw, Unreadable
-from muster.text.media_files import media_at
+from muster.text.document_tree import Flaw
 
 LONGEST_PROMPT = 1_000_000  # bytes
 MOST_WARNINGS = 20
@@ -67,28 +66,6 @@ async def _read(ctx: Context, spec: SuiteSpec) -> Any:
     finally:
         await aside.done()
     return typed.to_builtins(reading.snapshot(pages))
-
-
-def media_of(cases: Iterable[Case]) -> Iterator[Media]:
-    """Yield the images and documents that cases show, each once."""
-    seen: set[str] = set()
-    for media in (media for case in cases for message in case.messages for media in message.media):
-        if media.digest not in seen:
-            seen.add(media.digest)
-            yield media
-
-
-async def keep_media(ctx: Context, shown: Iterable[Media], paths: Mapping[str, Path]) -> None:
-    """Store the bytes of images and documents, one after the other; raises Conflict for a file that has changed."""
-    for media in shown:
-        path = paths[media.digest]
-        try:
-            found = media_at(path)
-        except Unreadable as error:
-            raise BadFile(str(path), error.message) from None
-        if found.digest != media.digest:
-            raise Conflict(f"{path} was changed after it was read", suggestions=("start the run again",))
-        await ctx.keep_media(found)
 
 
 async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:

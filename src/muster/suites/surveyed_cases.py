@@ -9,7 +9,8 @@ from pathlib import Path
 from muster.domain.canonical import Json
 from muster.domain.media import Media
 from muster.engine.context import Context
-from muster.suites.cases import CaseReader, keep_media
+from muster.suites.case_media import keep_media
+from muster.suites.cases import CaseReader
 from muster.suites.journal import PAGE, SNAPSHOT, SuiteSnapshot, cases_key, pack
 from muster.suites.spec import SuiteSpec
 from muster.suites.values.case import Case

@@ -524,8 +524,8 @@ class Runs:
 
         Like calls, a task comes without the secrets that its agent said; `Task.reply` has its answer as it was said."""
 
-    def batches_of(self, run: RunId) -> RunBatches:
-        """Return the batches that hold calls of a run."""
+    def batches_of(self, run: RunId, *, flex: bool=...) -> RunBatches:
+        """Return the batches that hold calls of a run; with `flex` also what that tier saved."""
 
     def batches_under_way(self, run: RunId) -> Sequence[Batch]:
         """Return the batches that are not over and hold calls of a run or of its children."""

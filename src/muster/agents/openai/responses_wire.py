@@ -24,6 +24,17 @@ def encode(request: Request, model: str, *, stream: bool = False, tier: str = ""
     return to_json(body)
 
 
+# What counts: the rest of a request is refused where tokens are only counted.
+_COUNTED = (
+    "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning", "truncation",
+)  # fmt: skip
+
+
+def encode_count(request: Request, model: str) -> bytes:
+    """Write a request as the body of a POST that asks how many tokens go in with it."""
+    return to_json({name: value for name, value in params(request, model).items() if name in _COUNTED})
+
+
 def params(request: Request, model: str, *, reasons: bool = False) -> JsonObject:
     """Return a request as the provider's parameters; what the request leaves open is left out."""
     body: JsonObject = {

@@ -156,8 +156,10 @@ class AgentDirectory:
         """Return why the tokens of a request to an agent cannot be counted before it is sent; empty: they can."""
         if self._is_scripted(name) or not isinstance(self._section(name), ModelSection | None):
             return "no provider counts its tokens"
-        known = self._entry(name).known
-        return "" if known.counts else f"{known.name} has no free endpoint that counts the tokens of its requests"
+        entry = self._entry(name)
+        if entry.counts:
+            return ""
+        return f"{entry.provider} has no free endpoint that counts the tokens of its requests"
 
     async def count_tokens(self, name: str, request: Request) -> int:
         """Return how many tokens go in with a request, as its provider counts them; raises what it answers instead."""

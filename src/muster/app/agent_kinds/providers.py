@@ -13,6 +13,7 @@ from muster.agents.prices import changes, near_models, price_from_toml, price_of
 from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
+from muster.domain.effort import EXTRA
 from muster.domain.errors import BadConfiguration
 from muster.domain.price import PRICED_TIERS, Price, Pricing, ServiceTier
 from muster.domain.provider import ANTHROPIC, OPENAI, PROVIDERS, Provider
@@ -86,6 +87,14 @@ class ModelEntry:
         """Return the form of OpenAI's API in which it is asked; it may be another for some requests."""
         wires = self.profile.wires
         return WireName.CHAT if wires is None else wires.name
+
+    @property
+    def counts(self) -> bool:
+        """Return whether the provider counts the tokens of requests: at OpenAI, of those that go through Responses."""
+        if self.api != OPENAI or not self.known.counts:
+            return self.known.counts
+        wires, extra = self.profile.wires, (self.profile.settings or {}).get(EXTRA)
+        return self.form is WireName.RESPONSES and (not extra or (wires is not None and wires.is_set))
 
     def in_form(self, form: WireName) -> "ModelEntry":
         """Return the same model, asked in one form only."""

@@ -43,6 +43,7 @@ class Load:
     tokens: int = 0  # the most that limits of tokens per minute would count
     least: int = 0  # about: short answers, and four bytes to a token
     most: int = 0  # what would be reserved, with every attempt that can be paid
+    live: int | None = None  # the same if all were asked live in the standard tier; None: they are
     unbounded: tuple[str, ...] = ()  # agents whose calls have no maximum: what they report is booked
 
     def plus(self, other: "Load") -> "Load":
@@ -53,8 +54,14 @@ class Load:
             tokens=self.tokens + other.tokens,
             least=self.least + other.least,
             most=self.most + other.most,
+            live=None if self.live is None and other.live is None else self.live_most + other.live_most,
             unbounded=tuple(dict.fromkeys((*self.unbounded, *other.unbounded))),
         )
+
+    @property
+    def live_most(self) -> int:
+        """Return what would be reserved if all were asked live in the standard tier."""
+        return self.most if self.live is None else self.live
 
     def fits(self, cap: int) -> bool:
         """Return whether a budget is enough for the most that the calls can cost."""
@@ -89,6 +96,7 @@ class Quoter:
             tokens=sum(quote.tokens for quote in high),
             least=sum(quote.most for quote in low) // (BYTES_PER_TOKEN * DEAREST),
             most=sum(self._paid(agent, asked, quote, mode) for asked, quote in zip(most, high, strict=True)),
+            live=self._live(agent, most, mode),
             unbounded=() if self._directory.has_maximum(agent) else (agent,),
         )
 
@@ -102,6 +110,12 @@ class Quoter:
         if self._dispatch.fallback is Fallback.LIVE:
             most += live * self._quote(agent, request, Mode.LIVE).most
         return most
+
+    def _live(self, agent: str, requests: Sequence[Request], mode: Mode) -> int | None:
+        """Return the most that calls would cost live, in the standard tier; None where that is how they are asked."""
+        if self._directory.mode_of(agent, mode) is Mode.LIVE:
+            return None
+        return sum(self._paid(agent, asked, self._quote(agent, asked, Mode.LIVE), Mode.LIVE) for asked in requests)
 
     def _quote(self, agent: str, request: Request, mode: Mode) -> Quote:
         found = self._directory.find(agent)

@@ -107,7 +107,13 @@ class ChainPlanner:
             least, most = self._request(step, given, 0), self._request(step, given, self._longest())
             load = self._quoter.load(step.agent, [least] * sure, [most] * tries, sure, mode)
             total = total.plus(
-                replace(load, most_calls=load.most_calls * items, tokens=load.tokens * items, most=load.most * items)
+                replace(
+                    load,
+                    most_calls=load.most_calls * items,
+                    tokens=load.tokens * items,
+                    most=load.most * items,
+                    live=None if load.live is None else load.live * items,
+                )
             )
         return total
 

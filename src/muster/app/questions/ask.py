@@ -212,7 +212,7 @@ class AskOutcome:
 
 async def outcome_of_question(runs: Runs, run: Run) -> AskOutcome:
     """Return what became of the question of a run."""
-    batches = await runs.batches_of(run.id) if run.dispatch.mode is Mode.BATCH else RunBatches()
+    batches = await runs.batches_of(run.id, flex=True) if run.dispatch.mode is not Mode.LIVE else RunBatches()
     if run.is_detached:
         questions = tuple(await runs.questions(run.id))
         return AskOutcome(run=run, reply=None, batches=batches, workers=await runs.workers(), questions=questions)

@@ -17,7 +17,7 @@ NO_SAVING = Saving()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBatches:
-    """The batches that hold calls of one run, the oldest first, and what they saved."""
+    """The batches that hold calls of one run, the oldest first, and what they and the tier flex saved."""
 
     batches: tuple[Batch, ...] = ()
     saving: Saving = NO_SAVING
@@ -60,10 +60,12 @@ class CallDetails:
     attempts: tuple[Attempt, ...]
 
 
-async def batches_of(store: Store, planned: PlannedBatches, run: RunId) -> RunBatches:
-    """Return the batches that hold calls of a run."""
+async def batches_of(store: Store, planned: PlannedBatches, run: RunId, *, flex: bool = False) -> RunBatches:
+    """Return the batches that hold calls of a run; with `flex` also what that tier saved."""
     found = await planned.corrected(await store.batches.of_run(run))
-    return RunBatches(batches=tuple(found), saving=await store.batches.saving(run)) if found else RunBatches()
+    if not found and not flex:  # lists do without it: every attempt of the run is looked at
+        return RunBatches()
+    return RunBatches(batches=tuple(found), saving=await store.batches.saving(run))
 
 
 async def batches_under_way(store: Store, planned: PlannedBatches, run: RunId) -> Sequence[Batch]:
@@ -80,7 +82,7 @@ async def _under_way(store: Store, run: RunId) -> dict[BatchId, Batch]:
 
 async def details_of(store: Store, planned: PlannedBatches, run: Run, *, calls: int, events: int) -> RunDetails:
     """Return a run with at most so many of its first calls and last events; 0 leaves them out."""
-    batches = await batches_of(store, planned, run.id)
+    batches = await batches_of(store, planned, run.id, flex=True)
     last = await _last_events(store, run, events) if events else None
     found = RunDetails(
         run=run,

@@ -183,9 +183,9 @@ class RunReader:
         run = await self.find(reference)
         return shown_details(await details_of(self._store, self._planned_batches, run, calls=calls, events=events))
 
-    async def batches_of(self, run: RunId) -> RunBatches:
-        """Return the batches that hold calls of a run."""
-        return await batches_of(self._store, self._planned_batches, run)
+    async def batches_of(self, run: RunId, *, flex: bool = False) -> RunBatches:
+        """Return the batches that hold calls of a run; with `flex` also what that tier saved."""
+        return await batches_of(self._store, self._planned_batches, run, flex=flex)
 
     async def batches_under_way(self, run: RunId) -> Sequence[Batch]:
         """Return the batches that are not over and hold calls of a run or of its children."""

@@ -4,13 +4,15 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.domain.call import Request, Usage, request_json
+from muster.domain.call import Request, Usage, request_json, with_files
 from muster.domain.canonical import canonical
 from muster.domain.errors import WireError
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.price import Price
+from muster.suites.case_media import read_media
 from muster.suites.cases import CaseReader, Units
 from muster.suites.conversation import request_of
 from muster.suites.spec import SuiteSpec
@@ -39,24 +41,26 @@ class ExactCounter:
         self._directory, self._spec = directory, spec
         self._left, self._on_count = most, on_count
         self._made = 0
+        self._paths: Mapping[str, Path] = {}  # of images and documents, by digest
 
     async def count(self) -> Mapping[str, ExactCount]:
         """Return what was counted, by agent."""
         calls: dict[str, Counter[bytes]] = {}
         requests: dict[bytes, Request] = {}
-        for agent, request in self._requests():
+        reading = CaseReader(self._spec)
+        for agent, request in self._requests(reading):
             name = canonical(request_json(request))  # epochs ask the same again
             calls.setdefault(agent, Counter())[name] += 1
             requests[name] = request
+        self._paths = reading.media_paths
         return {
             agent: await self._count(agent, [(requests[name], times) for name, times in of_agent.items()])
             for agent, of_agent in calls.items()
         }
 
-    def _requests(self) -> Iterator[tuple[str, Request]]:
+    def _requests(self, reading: CaseReader) -> Iterator[tuple[str, Request]]:
         if self._spec.answers is not None:
             return  # they were recorded: nobody is asked
-        reading = CaseReader(self._spec)
         units = Units(self._spec, reading.outline())
         for case in reading.cases():
             for unit in units.of(case) if not (case.skip or case.flaw) else ():
@@ -77,7 +81,8 @@ class ExactCounter:
         for start in range(0, len(asked), AT_ONCE):
             part = asked[start : start + AT_ONCE]
             counts = await asyncio.gather(
-                *(self._directory.count_tokens(agent, request) for request, _ in part), return_exceptions=True
+                *(self._directory.count_tokens(agent, self._whole(request)) for request, _ in part),
+                return_exceptions=True,
             )
             for (_, times), tokens in zip(part, counts, strict=True):
                 if isinstance(tokens, BaseException):
@@ -91,6 +96,11 @@ class ExactCounter:
                 break  # what was refused once is refused again
         cost = None if price is None else total.cost
         return replace(total, uncounted=all_calls - total.counted, why=why, cost=cost)
+
+    def _whole(self, request: Request) -> Request:
+        """Return a request with the bytes of what it shows."""
+        files = {each.digest: read_media(each, self._paths[each.digest]).data for each in request.media}
+        return with_files(request, files) if files else request
 
 
 def _with(total: ExactCount, times: int, tokens: int, price: Price | None) -> ExactCount:

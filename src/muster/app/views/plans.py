@@ -6,17 +6,18 @@ from muster.app.base.costs import Load
 from muster.app.suites.exact import ExactCount
 from muster.app.suites.plan import SuitePlan
 from muster.domain.money import to_usd
-from muster.text.views import View
+from muster.text.views import UNSET, UnsetType, View
 
 
 class LoadView(View, kw_only=True):
-    """Calls that would be made; without a most when it has no bound."""
+    """Calls that would be made; without a most when it has no bound, and with that of live calls where they are not."""
 
     calls: int
     most_calls: int
     tokens: int
     least_usd: float
     most_usd: float | None
+    live_most_usd: float | UnsetType = UNSET
 
 
 class ExactCountView(View):
@@ -55,6 +56,7 @@ def load_view(load: Load) -> LoadView:
         tokens=load.tokens,
         least_usd=to_usd(load.least),
         most_usd=None if load.unbounded else to_usd(load.most),
+        live_most_usd=UNSET if load.live is None or load.unbounded else to_usd(load.live),
     )
 
 

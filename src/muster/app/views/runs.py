@@ -43,12 +43,14 @@ class OriginView(View):
 
 
 class RunBatchesView(View, kw_only=True):
-    """The batches of a run, and what its calls cost in them and would have cost live."""
+    """The batches of a run, and what its calls cost in them and would have cost live; and the same of the tier flex."""
 
     parked: int
     batches: Sequence[BatchReferenceView]
     batch_usd: float | None
     live_usd: float | None
+    flex_usd: float | UnsetType = UNSET
+    flex_live_usd: float | UnsetType = UNSET
 
 
 class RunView(CostView):
@@ -84,6 +86,8 @@ class RunView(CostView):
     batches: Sequence[BatchReferenceView] | UnsetType = UNSET
     batch_usd: float | UnsetType | None = UNSET
     live_usd: float | UnsetType | None = UNSET
+    flex_usd: float | UnsetType = UNSET
+    flex_live_usd: float | UnsetType = UNSET
     workers: int | UnsetType = UNSET
 
 
@@ -184,6 +188,8 @@ class AskView(ReplyView, kw_only=True):
     batches: Sequence[BatchReferenceView]
     batch_usd: float | None
     live_usd: float | None
+    flex_usd: float | UnsetType = UNSET
+    flex_live_usd: float | UnsetType = UNSET
 
 
 class LeftRunView(RunBatchesView):
@@ -244,6 +250,8 @@ def run_batches_view(held: RunBatches) -> RunBatchesView:
         batches=[batch_reference(batch) for batch in held.batches],
         batch_usd=to_usd(saving.cost) if held.batches else None,
         live_usd=to_usd(saving.live_cost) if held.batches else None,
+        flex_usd=to_usd(saving.flex_cost) if saving.flex_calls else UNSET,
+        flex_live_usd=to_usd(saving.flex_live_cost) if saving.flex_calls else UNSET,
     )
 
 

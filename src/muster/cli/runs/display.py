@@ -20,11 +20,12 @@ from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.runs import (
     COLOURS,
+    batch_words,
     cut,
     event_line,
+    flex_words,
     is_alone,
     run_cost,
-    saving_words,
     tokens_line,
     tool_line,
     ways_on,
@@ -104,6 +105,8 @@ def _facts(run: Run, root: RunId, pooled: RunBatches) -> list[tuple[str, Text]]:
     found += [("cost", _money(run)), ("calls", _calls(run, pooled)), ("time", _time(run))]
     if run.dispatch.mode is Mode.BATCH or pooled.batches:
         found.append(("batches", _batches(pooled)))
+    if pooled.saving.flex_calls:
+        found.append(("flex", Text(f"{calls(pooled.saving.flex_calls)}, {flex_words(pooled.saving)}")))
     return [*found, ("next", Text("\n".join(_ways_on(run, root, pooled)), style="cyan"))]
 
 
@@ -118,7 +121,7 @@ def _batches(pooled: RunBatches) -> Text:
     ]
     lines += [f"… and {len(pooled.batches) - BATCHES} more: --json"] if len(pooled.batches) > BATCHES else []
     booked = not pooled.saving.parked or pooled.saving.live_cost
-    return Text("\n".join([*lines, *([saving_words(pooled)] if booked else [])]))
+    return Text("\n".join([*lines, *([batch_words(pooled)] if booked else [])]))
 
 
 def _ways_on(run: Run, root: RunId, pooled: RunBatches) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ def _is_over(run: Run) -> bool:
 async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *, with_result: bool = False) -> int:
     """Drive a run of any workload and sum it up; returns the exit code, and raises what stopped it."""
     run = await drive(muster, handle, display(common), notes=not common.quiet)
-    batches = await muster.runs.batches_of(run.id)
+    batches = await muster.runs.batches_of(run.id, flex=True)
     if run.is_detached:
         return leave(common, run, batches, await muster.runs.workers(), await muster.runs.questions(run.id))
     saved = saving_words(batches)

@@ -133,6 +133,8 @@ def bound_words(load: Load, cap: int | None) -> list[str]:
         lines = [f"the maximum includes every attempt that can cost money: up to {ATTEMPTS} when answers are lost"]
     else:
         lines = []
+    if load.live is not None and not load.unbounded:
+        lines.append(f"live, in the standard tier, the maximum would be {show_usd(load.live)}")
     if cap is None:
         return lines
     if load.unbounded:

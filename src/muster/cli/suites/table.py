@@ -99,10 +99,9 @@ def _facts(report: SuiteReport) -> Iterator[str]:
         yield f"judged by {clean(run.judge)}"
     if run.seconds is not None:
         yield seconds_of(run.seconds)
-    usd = usd_format(run.cost, run.cap, max(run.saved, 0))
+    usd = usd_format(run.cost, run.cap, *(saved for _, saved in run.savings))
     yield usd(run.cost) + (f" of {usd(run.cap)}" if run.cap is not None else "")
-    if run.saved > 0:
-        yield f"{usd(run.saved)} saved by batches"
+    yield from (f"{usd(saved)} saved by {name}" for name, saved in run.savings)
 
 
 def _subjects(report: SuiteReport, width: int) -> Table:

@@ -57,10 +57,10 @@ def tally_words(tally: Tally) -> str:
     return ", ".join(parts) or "none has ended"
 
 
-def money_words(cost: int, live_cost: int) -> str:
-    """Return what batches cost and what live calls would have cost."""
+def money_words(cost: int, live_cost: int, way: str = "batch") -> str:
+    """Return what batches, or another way to ask, cost and what live calls would have cost."""
     usd = usd_format(cost, live_cost)
-    return f"batch {usd(cost)}, live would have been {usd(live_cost)}"
+    return f"{way} {usd(cost)}, live would have been {usd(live_cost)}"
 
 
 def batch_name(batch: Batch) -> str:

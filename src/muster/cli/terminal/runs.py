@@ -9,6 +9,7 @@ from muster.app.runs.details import RunBatches
 from muster.app.runs.shown import shown_event
 from muster.cli.terminal.batches import money_words
 from muster.cli.terminal.output import clean
+from muster.domain.batch import Saving
 from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event
 from muster.domain.errors import after_run, resume_command, state_verb
@@ -103,9 +104,19 @@ def ways_on(run: Run, root: RunId) -> tuple[str, ...]:
     return (f"{resume_command(run.id, run.ended_reason, run.error)}   (a new run that reuses every reply)",)
 
 
-def saving_words(found: RunBatches) -> str:
+def batch_words(found: RunBatches) -> str:
     """Return what the batches of a run cost, in words; nothing when there are none."""
     return money_words(found.saving.cost, found.saving.live_cost) if found.batches else ""
+
+
+def flex_words(saving: Saving) -> str:
+    """Return what the tier flex cost, in words; nothing when it served no call."""
+    return money_words(saving.flex_cost, saving.flex_live_cost, "flex") if saving.flex_calls else ""
+
+
+def saving_words(found: RunBatches) -> str:
+    """Return what the batches and the calls in the tier flex of a run cost, in words."""
+    return "; ".join(filter(None, (batch_words(found), flex_words(found.saving))))
 
 
 def new_run_words(cap: int | None) -> str:

@@ -205,7 +205,7 @@ def _facts(report: VerifyReport) -> Iterator[str]:
     yield run.dispatch
     if run.seconds is not None:
         yield seconds_of(run.seconds)
-    usd = usd_format(cost.known, cost.live if cost.batches else None)
-    yield usd(cost.known) + (f", live would have been {usd(cost.live)}" if cost.batches else "")
+    usd = usd_format(cost.known, cost.live if cost.has_savings else None)
+    yield usd(cost.known) + (f", live would have been {usd(cost.live)}" if cost.has_savings else "")
     if report.cleared:
         yield f"{count(len(report.cleared), 'marker')} cleared"

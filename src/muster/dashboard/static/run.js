@@ -126,6 +126,7 @@ function factsOf(run, now) {
     [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
     run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", ENDED[run.ended_reason] ?? word(run.ended_reason)],
     run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved ${usd(run.live_usd - run.batch_usd)}</span>`}`],
+    run.flex_live_usd > 0 && ["Tier flex", html`${usd(run.flex_usd)}<span class="soft small"> saved ${usd(run.flex_live_usd - run.flex_usd)}</span>`],
     run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
     run.continued_by && ["Continued as", html`<a href=${`#/runs/${run.continued_by}`}>${run.continued_by}</a>`],
     run.started_by && ["Started by", run.started_by],

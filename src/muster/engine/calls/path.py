@@ -341,6 +341,7 @@ class CallPath:
             most=quote.most,
             levels=levels,
             waited=waited,
+            standard=quote.standard,
         )
         self._with.kill.reach("call.before_open")
         written = asyncio.ensure_future(

@@ -13,11 +13,12 @@ from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.content import AgentNote
-from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, Settled, Settlement
+from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, Replied, Settled, Settlement
 from muster.domain.errors import InvalidRequest, Paid, WireError
 from muster.domain.ids import RunId
-from muster.domain.money import Lane, Microdollars
+from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.observation import AttemptEnded, CallBegan, CallEnded, Observer
+from muster.domain.price import Price, ServiceTier
 from muster.domain.run import Driver
 from muster.engine.base.clock import Activity, Clock
 from muster.engine.base.driven_run import Levels, require_same
@@ -230,6 +231,15 @@ class Started(NamedTuple):
     most: Microdollars
     levels: tuple[Level, ...]
     waited: float
+    standard: Price | None = None  # what the standard tier costs, where flex may serve instead
+
+    def live_cost(self, outcome: Outcome) -> Microdollars:
+        """Return what an answer of the tier flex would have cost in the standard one; nothing of any other answer."""
+        if self.standard is None or not isinstance(outcome, Replied):
+            return NOTHING
+        reply = outcome.reply
+        is_compared = reply.tier == ServiceTier.FLEX and reply.lane is not Lane.UNCERTAIN
+        return self.standard.cost(reply.usage) if is_compared else NOTHING
 
     def finish(self, answer: Reply, wire: float) -> Reply:
         """Return an answer as the reply that is booked for this attempt."""
@@ -255,6 +265,7 @@ class AttemptBooking:
                     levels=started.levels,
                     at=self._with.clock.now(),
                     streamed=asking is not None and asking.streams,
+                    live_cost=started.live_cost(outcome),
                 )
             )
         )

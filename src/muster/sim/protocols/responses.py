@@ -42,6 +42,13 @@ REPEATED: Mapping[str, Json] = {
     "top_p": 1.0,
     "truncation": "disabled",
 }
+# What a request that only counts tokens may have.
+COUNTED = frozenset(
+    (
+        "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning",
+        "truncation", "conversation", "previous_response_id", "personality",
+    )
+)  # fmt: skip
 
 _encode = typed.encode
 
@@ -87,6 +94,8 @@ class Responses:
 
     def count(self, body: dict[str, Json]) -> bytes:
         """Spell how many tokens go in with a request to `/v1/responses/input_tokens`."""
+        for name in sorted(body.keys() - COUNTED):
+            raise SimRefusal(400, f"Unknown parameter: '{name}'.", code="unknown_parameter", param=name)
         return _encode({"object": "response.input_tokens", "input_tokens": sent_tokens(self.read(body))})
 
     def whole(self, said: SimAnswer) -> bytes:

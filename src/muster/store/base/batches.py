@@ -104,7 +104,7 @@ class BatchTable(Protocol):
         """Return the runs that have calls in a batch, and how many."""
 
     async def saving(self, run: RunId) -> Saving:
-        """Return what a run's batches cost."""
+        """Return what a run's batches and the tier flex cost, and what they saved."""
 
     async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
         """Return what the calls of a run whose keys begin so had in each of its batches."""

@@ -230,9 +230,13 @@ WHERE attempts.run_id = :run_id AND attempts.batch_id IS NOT NULL
   AND SUBSTR(attempts.key, 1, CAST(:length AS INTEGER)) = :prefix
 GROUP BY attempts.batch_id ORDER BY attempts.batch_id
 
--- name: sum_batches_of_run
+-- name: sum_savings_of_run
 SELECT COUNT(DISTINCT batch_id) AS batches,
-       COALESCE(SUM(CASE WHEN state = 'succeeded' AND lane <> 'uncertain' THEN CAST(cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS cost,
-       COALESCE(SUM(CAST(live_cost AS DOUBLE PRECISION)), 0) AS live_cost,
-       SUM(CASE WHEN state = 'parked' THEN 1 ELSE 0 END) AS parked
-FROM attempts WHERE run_id = :run_id AND batch_id IS NOT NULL
+       COALESCE(SUM(CASE WHEN batch_id IS NOT NULL AND state = 'succeeded' AND lane <> 'uncertain'
+                         THEN CAST(cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS cost,
+       COALESCE(SUM(CASE WHEN batch_id IS NOT NULL THEN CAST(live_cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS live_cost,
+       COALESCE(SUM(CASE WHEN state = 'parked' THEN 1 ELSE 0 END), 0) AS parked,
+       COALESCE(SUM(CASE WHEN batch_id IS NULL THEN 1 ELSE 0 END), 0) AS flex_calls,
+       COALESCE(SUM(CASE WHEN batch_id IS NULL THEN CAST(cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS flex_cost,
+       COALESCE(SUM(CASE WHEN batch_id IS NULL THEN CAST(live_cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS flex_live_cost
+FROM attempts WHERE run_id = :run_id AND (batch_id IS NOT NULL OR live_cost > 0)

@@ -64,18 +64,19 @@ INSERT INTO attempts (run_id, key, n, epoch, state, reserved, lane, levels, star
 VALUES (:run_id, :key, :n, :epoch, 'started', :reserved, 'billed', :levels, :at)
 
 -- name: settle_attempt
-WITH settled (run_id, key, n, state, cost, lane, at, error, epoch) AS (
+WITH settled (run_id, key, n, state, cost, lane, at, error, epoch, live_cost) AS (
   VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
-          CAST(:at AS DOUBLE PRECISION), :error, CAST(:epoch AS BIGINT))
+          CAST(:at AS DOUBLE PRECISION), :error, CAST(:epoch AS BIGINT), CAST(:live_cost AS BIGINT))
 )
 UPDATE attempts
-SET state = settled.state, cost = settled.cost, lane = settled.lane, ended_at = settled.at, error = settled.error
+SET state = settled.state, cost = settled.cost, lane = settled.lane, ended_at = settled.at, error = settled.error,
+    live_cost = settled.live_cost
 FROM settled
 WHERE attempts.run_id = settled.run_id AND attempts.key = settled.key AND attempts.n = settled.n
   AND attempts.epoch = settled.epoch AND attempts.state = 'started'
 
 -- name: resolve_attempt
-UPDATE attempts SET state = :state, cost = :cost, lane = :lane, ended_at = :at, error = :error
+UPDATE attempts SET state = :state, cost = :cost, lane = :lane, ended_at = :at, error = :error, live_cost = :live_cost
 WHERE run_id = :run_id AND key = :key AND n = :n AND state = 'uncertain'
 
 -- name: select_attempt

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from muster.domain.batch import Saving
-from muster.domain.money import NOTHING, Microdollars
+from muster.domain.money import Microdollars
 from muster.domain.run import Run, RunState, Spent
 from muster.suites.reports.run import SuiteRun
 
@@ -22,7 +22,7 @@ class RunFacts:
     spent: Spent
     cap: Microdollars | None
     dispatch: str
-    saving: Saving | None  # None when nothing was sent in batches
+    saving: Saving
     suites: tuple[str, ...]
     judge: str | None  # who judged; None when nobody was asked
     epochs: int
@@ -39,9 +39,10 @@ class RunFacts:
         return Microdollars(self.spent.billed + self.spent.imputed)
 
     @property
-    def saved(self) -> Microdollars:
-        """What live calls would have cost more."""
-        return NOTHING if self.saving is None else Microdollars(self.saving.live_cost - self.saving.cost)
+    def savings(self) -> tuple[tuple[str, Microdollars], ...]:
+        """What live calls in the standard tier would have cost more than what was used instead, which is named."""
+        found = (("batches", self.saving.saved), ("flex", self.saving.flex_saved))
+        return tuple((name, saved) for name, saved in found if saved > 0)
 
     @property
     def title(self) -> str:
@@ -64,7 +65,7 @@ async def run_facts(suite: SuiteRun) -> RunFacts:
         spent=run.spent,
         cap=run.cap,
         dispatch=str(run.dispatch.mode),
-        saving=saving if saving.batches else None,
+        saving=saving,
         suites=tuple(info.name for info in suite.snapshot.suites),
         judge=suite.spec.judge,
         epochs=suite.spec.epochs,

@@ -185,8 +185,7 @@ def _facts(report: SuiteReport) -> Iterator[tuple[str, str]]:
         yield "Covered by a subscription", show_usd(run.spent.imputed)
     if run.spent.uncertain:
         yield "Uncertain", show_usd(run.spent.uncertain)
-    if run.saved > 0:
-        yield "Saved by batches", show_usd(run.saved)
+    yield from ((f"Saved by {name}", show_usd(saved)) for name, saved in run.savings)
     if run.cap is not None:
         yield "Budget", show_usd(run.cap)
     if run.judge:

@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from muster.domain.batch import Saving
 from muster.domain.call import Quality
 from muster.domain.canonical import Json
 from muster.domain.case import Status
@@ -47,6 +48,13 @@ class BatchSavingView(View):
     saved_usd: float
 
 
+class FlexSavingView(View):
+    """What the tier flex saved."""
+
+    calls: int
+    saved_usd: float
+
+
 class SuiteFactsView(View):
     """The facts of a suite run."""
 
@@ -68,6 +76,7 @@ class SuiteFactsView(View):
     judge: str | None
     epochs: int
     muster_version: str | None
+    flex: FlexSavingView | UnsetType = UNSET
 
 
 class RepeatsView(View):
@@ -270,12 +279,17 @@ def _facts_view(run: RunFacts) -> SuiteFactsView:
         imputed_usd=to_usd(run.spent.imputed),
         uncertain_usd=to_usd(run.spent.uncertain),
         dispatch=run.dispatch,
-        batches=None if saving is None else BatchSavingView(count=saving.batches, saved_usd=to_usd(run.saved)),
+        batches=BatchSavingView(count=saving.batches, saved_usd=to_usd(saving.saved)) if saving.batches else None,
         suites=run.suites,
         judge=run.judge,
         epochs=run.epochs,
         muster_version=run.version or None,
+        flex=_flex_view(saving),
     )
+
+
+def _flex_view(saving: Saving) -> FlexSavingView | UnsetType:
+    return FlexSavingView(calls=saving.flex_calls, saved_usd=to_usd(saving.flex_saved)) if saving.flex_calls else UNSET
 
 
 def suite_subject_view(line: SubjectLine) -> SuiteSubjectView:

@@ -103,8 +103,7 @@ def _facts(report: SuiteReport) -> Iterator[str]:
     if run.seconds is not None:
         yield seconds_of(run.seconds)
     yield show_usd(run.cost)
-    if run.saved > 0:
-        yield f"{show_usd(run.saved)} saved by batches"
+    yield from (f"{show_usd(saved)} saved by {name}" for name, saved in run.savings)
 
 
 def _subject(line: SubjectLine, thinks: bool) -> str:

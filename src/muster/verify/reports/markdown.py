@@ -203,7 +203,7 @@ def _foot(report: VerifyReport) -> str:
     run, cost = report.run, report.run.cost
     facts = [f"run {run.id}", count(len(report.files), "file"), run.dispatch, seconds_of(run.seconds)]
     facts.append(show_usd(cost.known))
-    if cost.batches:
+    if cost.has_savings:
         facts.append(f"{show_usd(cost.live)} live")
     if report.cleared:
         facts.append(f"{count(len(report.cleared), 'marker')} cleared")

@@ -26,7 +26,7 @@ from muster.verify.sources.source import FileInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a verification cost, and what it would have cost without batches."""
+    """What a verification cost, and what it would have cost live in the standard tier."""
 
     billed: Microdollars = NOTHING
     imputed: Microdollars = NOTHING  # covered by a subscription
@@ -35,6 +35,7 @@ class Cost:
     batch: Microdollars = NOTHING  # the part of it that was spent in batches
     batch_live: Microdollars = NOTHING  # what the same calls cost when they are sent live
     parked: int = 0  # calls whose batch has not ended
+    flex_saved: Microdollars = NOTHING  # what the standard tier would have cost more
 
     @property
     def known(self) -> Microdollars:
@@ -42,9 +43,14 @@ class Cost:
         return Microdollars(self.billed + self.imputed)
 
     @property
+    def has_savings(self) -> bool:
+        """Whether a part of it was asked in another way than live in the standard tier."""
+        return self.batches > 0 or self.flex_saved != 0
+
+    @property
     def live(self) -> Microdollars:
-        """What all of it would have cost live."""
-        return Microdollars(self.known - self.batch + self.batch_live)
+        """What all of it would have cost live in the standard tier."""
+        return Microdollars(self.known - self.batch + self.batch_live + self.flex_saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +107,7 @@ async def _cost(waves: WavesRun, run: Run) -> Cost:
         batch=saving.cost,
         batch_live=saving.live_cost,
         parked=saving.parked,
+        flex_saved=saving.flex_saved,
     )
 
 

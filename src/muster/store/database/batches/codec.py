@@ -194,12 +194,15 @@ def share_of(row: Row) -> BatchShare:
 
 
 def saving_of(row: Row | None) -> Saving:
-    """Read what a run's batches cost."""
-    if row is None or not row["batches"]:
+    """Read what a run's batches and the tier flex cost."""
+    if row is None:
         return Saving()
     return Saving(
         batches=row["batches"],
         cost=Microdollars(int(row["cost"])),
         live_cost=Microdollars(int(row["live_cost"])),
-        parked=row["parked"] or 0,
+        parked=row["parked"],
+        flex_calls=row["flex_calls"],
+        flex_cost=Microdollars(int(row["flex_cost"])),
+        flex_live_cost=Microdollars(int(row["flex_live_cost"])),
     )

@@ -121,8 +121,8 @@ class DatabaseBatches:
         return self._pieces("select_batch_lines", batch)
 
     async def saving(self, run: RunId) -> Saving:
-        """Return what a run's batches cost."""
-        return saving_of(first(await self._reader.rows("sum_batches_of_run", {"run_id": run})))
+        """Return what a run's batches and the tier flex cost, and what they saved."""
+        return saving_of(first(await self._reader.rows("sum_savings_of_run", {"run_id": run})))
 
     async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
         """Return what the calls of a run whose keys begin so had in each of its batches."""

@@ -239,7 +239,8 @@ def settle_open_attempts(database: DatabaseConnection, codec: Codec, run: RunId,
     for row in rows:
         name = {"run_id": run, "key": row["key"], "n": row["n"], "epoch": row["epoch"]}
         ending = {"state": AttemptState.UNCERTAIN.value, "cost": row["reserved"], "lane": Lane.UNCERTAIN.value}
-        database.execute("settle_attempt", {**name, **ending, "at": at, "error": error})
+        at_end = {"at": at, "error": error, "live_cost": NOTHING}
+        database.execute("settle_attempt", {**name, **ending, **at_end})
     database.send_many("count_attempts", names)
     book(
         database,
