@@ -1,5 +1,6 @@
 """The programs in examples/python do what they say, are short, and survive being killed at every point."""
 
+import http.client
 import json
 import os
 import shutil
@@ -193,6 +194,7 @@ def asked(port: int, path: str, body: Any = None) -> tuple[int, Any]:
 
 POINTS = ("run.claimed", "run.before_release", "store.before_commit", "store.after_commit",
           "call.before_open", "call.opened", "call.answered", "call.settled")  # fmt: skip
+DEATHS = (OSError, http.client.HTTPException)  # of a service that is killed before or in its answer
 MAIL = {"id": "monday", "mail": ["Where is my parcel?", "Your invoice is wrong."]}
 
 
@@ -201,11 +203,11 @@ def killed(folder: Path, point: str) -> bool:
     with served(folder, MUSTER_CRASH_AT=point) as (server, port):
         if not _comes_up(server, port):
             return True
-        with suppress(OSError):  # it may die before it has answered
+        with suppress(*DEATHS):  # it may die before it has answered
             asked(port, "/mail", MAIL)
         until = time.monotonic() + 60
         while server.poll() is None:
-            with suppress(OSError):
+            with suppress(*DEATHS):
                 if asked(port, "/mail/monday")[1].get("state") == "completed":
                     server.terminate()  # what comes after the end of the run comes now
                     break
