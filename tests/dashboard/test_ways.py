@@ -62,6 +62,20 @@ def test_a_row_of_the_matrix_opens_the_case_and_keys_lead_to_the_next(
     assert seen.diagnostics == []
 
 
+def test_whoever_goes_on_while_a_panel_ends_keeps_the_focus(look: Any, server: Server, runs: dict[str, str]) -> None:
+    page = look(server, f"runs/{runs['both']}").page
+    matrix = page.get_by_role("region", name="Matrix of cases and subjects")
+    matrix.locator("tbody tr").first.click(position={"x": 300, "y": 12})
+    panel = page.get_by_role("dialog")
+    expect(panel.locator("h2")).to_be_visible()
+    page.evaluate(  # as a browser does that closes it without asking: its entry leaves the history later
+        "() => { document.querySelector('dialog').close(); document.querySelector('main input[type=search]').focus(); }"
+    )
+    expect(page.locator("dialog")).to_have_count(0)
+    page.wait_for_function("() => !history.state?.panel")
+    expect(page.get_by_label("Search cases")).to_be_focused()
+
+
 def test_small_runs_stand_in_one_row_that_opens_and_titles_are_words(
     look: Any, server: Server, runs: dict[str, str]
 ) -> None:

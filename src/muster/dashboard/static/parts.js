@@ -151,15 +151,17 @@ export function Panel({ title, onClose, children, head, keys = {} }) {
   };
   useEffect(() => {
     const before = document.activeElement;
+    const dialog = place.current;
     const back = () => !isShown() && onClose();
     panel.current = (panels += 1) + Math.random();
-    place.current.showModal();
+    dialog.showModal();
     history.pushState({ ...history.state, panel: panel.current }, "");
     addEventListener("popstate", back);
     return () => {
       removeEventListener("popstate", back);
       if (isShown()) history.back();
-      if (before?.isConnected) before.focus();
+      const now = document.activeElement; // the browser closes it before this ends: who has gone on to another field stays there
+      if (before?.isConnected && (now === document.body || dialog.contains(now))) before.focus();
     };
   }, []);
   return html`<dialog ref=${place} class="panel" aria-label=${title} onCancel=${leave} onClose=${leave}
