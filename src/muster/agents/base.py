@@ -1,12 +1,13 @@
 """The seam of the agents: what the engine knows of one."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, TypeVarTuple, runtime_checkable
 
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, MemberResult, Tariff
 from muster.domain.call import Reply, Request, Timings
+from muster.domain.exchange import WireRequest
 from muster.domain.ids import BatchId
 from muster.text.schemas.guard import in_schema_thread
 
@@ -70,6 +71,34 @@ class InteractiveAgent(Protocol):
         self, request: Request, timeouts: Timeouts, inbox: Inbox, on_delta: OnDelta | None = None
     ) -> Reply:
         """Ask once, as `Agent.call` does, and hand over what comes into the inbox meanwhile."""
+
+
+class WireSink(Protocol):
+    """Takes the answer of an upstream as it arrives. Called by the agent, in order, until its exchange is over."""
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take the status and the headers that go on to the client."""
+
+    def write(self, piece: bytes) -> None:
+        """Take a piece of the body that may leave at once."""
+
+    def hold(self, piece: bytes) -> None:
+        """Take a piece that leaves when what the answer cost is booked; everything that follows it does too."""
+
+    def end(self) -> None:
+        """Take note that the answer is whole, whatever can be made of it."""
+
+
+@runtime_checkable
+class UpstreamAgent(Protocol):
+    """An agent that passes the requests of foreign programs on as they are.
+
+    `exchange` sends once and never again. What the upstream answers goes into the sink unchanged, errors too, before
+    the reply is returned or the error raised; an error without an answer leaves the sink empty.
+    """
+
+    async def exchange(self, request: WireRequest, timeouts: Timeouts, sink: WireSink) -> Reply:
+        """Pass a request on and its answer back, and return what the answer says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,14 @@ def arguments_of(text: Any) -> Mapping[str, Json]:
         return {MALFORMED: text}
 
 
+def decoded(body: bytes) -> Any:
+    """Read any JSON, also what msgspec refuses and other readers take; raises ValueError for what is none."""
+    try:
+        return typed.decode(body)
+    except (typed.DecodeError, UnicodeError):
+        return json.loads(body.decode("utf-8"), parse_int=_integer)
+
+
 def _loaded(body: bytes) -> Any:
     """Read what msgspec refuses, so that a paid answer is kept."""
     try:

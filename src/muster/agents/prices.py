@@ -49,6 +49,12 @@ def price_of(
     return replace(known[0], others=known[1:]) if known[1:] else known[0]
 
 
+def context_window(provider: str, model: str) -> int | None:
+    """Return how many tokens a model takes in and gives out together; None where the tables do not say."""
+    info = _find(provider, model.lower())
+    return None if info is None else info.context_window
+
+
 def changes(provider: str, model: str, when: datetime) -> bool:
     """Return whether the price of a model depends on the hour, or is going to change."""
     info = _find(provider, model.lower())
@@ -56,12 +62,12 @@ def changes(provider: str, model: str, when: datetime) -> bool:
 
 
 def _price_at(info: "ModelInfo", when: datetime, *, batch: bool, tier: str) -> Price | None:
-    standard = info.get_prices(when)
+    standard, writes = info.get_prices(when), "embed" not in info.id
     if not batch and tier == "default":
-        return _price(standard)
+        return _price(standard, writes=writes)
     # The tables fall back to the standard price without a word, so only a price that differs is one of its own.
     other = info.get_prices(when, {"processing": "batch"} if batch else {"service_tier": tier})
-    return None if other == standard else _price(other)
+    return None if other == standard else _price(other, writes=writes)
 
 
 def _moments(info: "ModelInfo", when: datetime, until: datetime) -> Sequence[datetime]:
@@ -163,8 +169,8 @@ def _clauses(match: Any) -> Iterator[tuple[str, str]]:
         yield from _clauses(part)
 
 
-def _price(prices: "ModelPrice") -> Price | None:
-    if prices.input_mtok is None or prices.output_mtok is None:
+def _price(prices: "ModelPrice", *, writes: bool) -> Price | None:
+    if prices.input_mtok is None or (prices.output_mtok is None and writes):
         return None
     starts = sorted({tier.start for value in vars(prices).values() for tier in getattr(value, "tiers", ())})
     return Price(

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muster.api.callers import Callers, read_networks, read_tokens
 from muster.api.errors import install_errors
+from muster.api.gateway.edge import GatewayRoutes
 from muster.api.guards import (
     Authentication,
     HeadRequests,
@@ -77,6 +78,7 @@ def create_app(
 
     `more` are kinds of work besides those that all programs know.
     """
+    alive = lifetime or Lifetime()
     app = FastAPI(
         title="Muster",
         summary="Runs of AI agents as durable work: started, watched and stopped.",
@@ -84,7 +86,17 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # a redirect is a status that no route documents
-        middleware=[*guards(settings, host, lifetime or Lifetime(), muster.log), Middleware(HeadRequests)],
+        middleware=[
+            Middleware(
+                GatewayRoutes,
+                muster=muster,
+                callers=callers_of(settings),
+                sources=sources_of(settings, host),
+                lifetime=alive,
+            ),
+            *guards(settings, host, alive, muster.log),
+            Middleware(HeadRequests),
+        ],
     )
     app.state.muster, app.state.frames = muster, FrameCache()
     app.state.starts = Starts(muster)
@@ -125,8 +137,7 @@ class _Endpoint:
 
 def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -> list[Middleware]:
     """Return what every request must pass, the outermost first."""
-    serve = settings.serve
-    callers = Callers(read_tokens(settings), read_networks(serve.trusted_proxies))
+    serve, callers = settings.serve, callers_of(settings)
     return [
         Middleware(RequestIds, log=log, secrets=settings.secrets),
         Middleware(Stopping, lifetime=lifetime),
@@ -140,6 +151,11 @@ def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -
             streams=serve.streams_per_client,
         ),
     ]
+
+
+def callers_of(settings: Settings) -> Callers:
+    """Return who finds out who asks."""
+    return Callers(read_tokens(settings), read_networks(settings.serve.trusted_proxies))
 
 
 def sources_of(settings: Settings, host: str) -> Sources:

@@ -13,8 +13,8 @@ from muster.domain.run import User
 from muster.settings import Settings
 from muster.settings.service import TokenSection
 
-Scope = Literal["read", "start", "review", "admin"]
-SCOPES: tuple[Scope, ...] = ("read", "start", "review", "admin")
+Scope = Literal["read", "start", "review", "admin", "gateway"]
+SCOPES: tuple[Scope, ...] = ("read", "start", "review", "admin", "gateway")
 MIN_SECRET = 16  # characters
 
 

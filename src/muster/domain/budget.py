@@ -169,12 +169,39 @@ class Refused:
         key = "call_usd" if self.level == CALL else "day_usd" if self.level.startswith(("day:", "user:")) else ""
         more = (f"raise {key} in muster.toml",) if key else ()
         more = (_RAISE_SERVER,) if self.level.startswith("server:") else more
+        more = next(((way,) for kind, way in _RAISE_GATEWAY if self.level.startswith(kind)), more)
         kind, _, run = self.level.partition(":")
         more = (_RAISE_RUN.format(run),) if kind in ("run", "lineage") else more
         return BudgetExhausted(self.message, level=self.level, suggestions=(*more, less))
 
 
+def held_by_others(level: str, seconds: float) -> BudgetExhausted:
+    """Return what refuses a call that waited for money which other calls hold, and did not get it."""
+    return BudgetExhausted(
+        f"budget {_named(level)} is held by other calls, and none of it came back within {seconds:g} s",
+        level=level,
+        suggestions=("try again when they are answered", "or raise the budget"),
+    )
+
+
+def gateway_level(name: str) -> str:
+    """Return the level that counts what all exchanges under a name spend, of all servers, for ever."""
+    return f"gateway:{name}"
+
+
+def gateway_day(day: str) -> str:
+    """Return the level that counts what all exchanges of a day spend."""
+    return f"gateway-day:{day}"
+
+
+GATEWAY_OTHERS = "gateway-others:"  # the level of all names that are not declared
+
 _RAISE_RUN = "raise the budget: muster runs resume {} --budget TOTAL continues with the stored replies"
+_RAISE_GATEWAY = (
+    ("gateway:", "the operator can raise it: runs of [gateway] in muster.toml"),
+    ("gateway-day:", "the operator can raise it: day_usd of [gateway] in muster.toml"),
+    ("gateway-others:", "the operator can raise it, other_usd of [gateway] in muster.toml, or declare the name there"),
+)
 _RAISE_SERVER = "the operator of the server can raise it: start it with a higher --budget"
 
 
@@ -189,6 +216,12 @@ def _named(level: str) -> str:
         return f"of user {user} on {day} (day_usd)"
     if kind == "server":
         return f"of the {name} server (--budget)"
+    if kind == "gateway":
+        return f"of the gateway's run {name}"
+    if kind == "gateway-day":
+        return f"of the gateway for {name}"
+    if kind == "gateway-others":
+        return "of all runs of the gateway that are not declared"
     return f"of the day {name} (day_usd)" if kind == "day" else level
 
 

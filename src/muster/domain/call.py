@@ -13,6 +13,7 @@ from unicodedata import category
 from muster.domain.canonical import DataT_co, Json, JsonObject, canonical, noun_of
 from muster.domain.content import AnswerBlocks
 from muster.domain.errors import BadArgument
+from muster.domain.exchange import WireAnswer, WireRequest
 from muster.domain.media import Media, MediaFile, with_data
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 
@@ -145,6 +146,7 @@ class Request:
     environment: Mapping[str, str] | None = None  # variables for this call, of programs and CLI agents; no secrets
     settings: Mapping[str, Json] | None = None  # of the agent, for this call: model, tools, effort, budget_usd, …
     volatile: Mapping[str, Json] = field(default_factory=dict)
+    wire: WireRequest | None = None  # the request of a foreign program, which is passed on as it is; nothing else then
 
     def __post_init__(self) -> None:
         """Refuse numbers that no agent can be asked with."""
@@ -335,6 +337,7 @@ class Reply(Generic[DataT_co]):
     trace: Trace | None = None
     content: AnswerBlocks | None = None  # where text and tool calls do not say all of it, as with thinking
     tier: str = ""  # of service that served it, where its provider says
+    wire: WireAnswer | None = None  # of an exchange: what its client was given
 
     @property
     def quality(self) -> Quality:
@@ -378,6 +381,7 @@ class Reply(Generic[DataT_co]):
             trace=self.trace,
             content=self.content,
             tier=self.tier,
+            wire=self.wire,
         )
 
 
@@ -443,6 +447,8 @@ def request_json(request: Request) -> JsonObject:
         value = getattr(request, name)
         if value is not None and value != "":
             found[name] = value
+    if request.wire is not None:
+        found["wire"] = request.wire.told()
     return found
 
 

@@ -14,18 +14,20 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from types import UnionType
 from typing import Any, Literal, TypeVar, Unpack, overload
 
-from muster.agents.base import OnDelta
+from muster.agents.base import Agent, OnDelta
 from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Asked, Reply, Request, request_of, require_agent, require_key
 from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
 from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
+from muster.domain.exchange import WireRequest
 from muster.domain.ids import RunId
 from muster.domain.media import MediaFile
 from muster.domain.money import from_usd
@@ -48,7 +50,9 @@ from muster.engine.base.mapping import (
     returning_failures,
 )
 from muster.engine.base.signals import CallInbox, Receiver
+from muster.engine.base.wire_bodies import WireBodies
 from muster.engine.calls.exchange import DeltaListener
+from muster.engine.calls.flow import AnswerFlow, Passage
 from muster.engine.calls.path import CallPath
 from muster.engine.declared import JsonMapping, MappingT, ResultT, SpecT, WorkloadFunction, declared
 from muster.engine.memory import RunMemory, require_new
@@ -115,6 +119,10 @@ class Context:
             clock=self._clock,
             halt=self._path.halt,
         )
+
+    @cached_property
+    def _bodies(self) -> WireBodies:
+        return WireBodies(self._store, self._run.id)
 
     @cached_property
     def _group_limits(self) -> GroupLimits:
@@ -247,6 +255,25 @@ class Context:
 
         self._driven.asked.note(key)
         return self._unawaited.note(f"ctx.call under {key!r}", calling)
+
+    async def exchange(
+        self, agent: Agent, request: WireRequest, *, key: str, flow: AnswerFlow, patience: float
+    ) -> Reply:
+        """Pass the request of a foreign program on, once, and let its answer leave through the flow.
+
+        It is booked before the last of the answer leaves. A budget that does not cover it raises BudgetExhausted, at
+        once or after `patience` seconds in which others hold what it needs; the run goes on.
+        """
+        pieces = await self._bodies.keep(request.body)
+        asked = Request(messages=(), wire=replace(request, pieces=pieces))
+        passage = Passage(flow, self._bodies, patience)
+        try:
+            reply = await self._path.call(agent, asked, key, optional=True, passage=passage)
+        except BaseException as error:
+            flow.finish(error)
+            raise
+        flow.finish()
+        return reply
 
     async def keep_media(self, *files: MediaFile) -> None:
         """Store images and documents with the run, so that its requests and its journal can hold references to them."""

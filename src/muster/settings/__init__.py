@@ -24,6 +24,7 @@ from muster.settings.database import (
     show_database,
 )
 from muster.settings.file import VerifySection, load_configuration
+from muster.settings.gateway import GatewaySection
 from muster.settings.proxies import proxy_secrets, read_network
 from muster.settings.sections import (
     AgentSection,
@@ -82,6 +83,7 @@ class Settings:
     slots: tuple[SlotSection, ...] = ()
     tokens: tuple[TokenSection, ...] = ()
     serve: ServeSection = field(default_factory=ServeSection)
+    gateway: GatewaySection = field(default_factory=GatewaySection)
     hooks: HooksSection = field(default_factory=HooksSection)
     library: LibrarySection = field(default_factory=LibrarySection)
     battles: BattlesSection = field(default_factory=BattlesSection)
@@ -237,6 +239,7 @@ def load_settings(
         slots=configuration.slots,
         tokens=configuration.tokens,
         serve=configuration.serve,
+        gateway=configuration.gateway,
         hooks=configuration.hooks,
         library=configuration.library,
         battles=configuration.battles,

@@ -12,6 +12,7 @@ from muster.domain.flaw import nearest
 from muster.domain.money import from_usd
 from muster.domain.price import PRICED_TIERS
 from muster.domain.provider import OPENAI, PROVIDERS
+from muster.settings.gateway import GatewaySection
 from muster.settings.sections import (
     KINDS,
     OWN_FIELDS,
@@ -158,6 +159,7 @@ class Configuration(Strict, frozen=True, kw_only=True):
     slots: tuple[SlotSection, ...] = ()
     tokens: tuple[TokenSection, ...] = ()
     serve: ServeSection = ServeSection()
+    gateway: GatewaySection = GatewaySection()
     hooks: HooksSection = HooksSection()
     library: LibrarySection = LibrarySection()
     store: StoreSection = StoreSection()
@@ -218,6 +220,7 @@ def read_configuration(found: Mapping[str, Json]) -> Configuration:
         slots=_slots(found.get("slots", [])),
         tokens=_tokens(found.get("tokens", [])),
         serve=fit(found.get("serve", {}), ServeSection, ("serve",)),
+        gateway=fit(found.get("gateway", {}), GatewaySection, ("gateway",)),
         hooks=fit(found.get("hooks", {}), HooksSection, ("hooks",)),
         library=fit(found.get("library", {}), LibrarySection, ("library",)),
         store=fit(found.get("store", {}), StoreSection, ("store",)),
@@ -391,6 +394,7 @@ PARTS = {
     "slots": tuple[SlotSection, ...],
     "tokens": tuple[TokenSection, ...],
     "serve": ServeSection,
+    "gateway": GatewaySection,
     "hooks": HooksSection,
     "library": LibrarySection,
     "store": StoreSection,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from muster.settings.sections import Amount, Count, Dollars, Strict
 from muster.text.typed import Meta
 
-Scope = Literal["read", "start", "review", "admin"]
+Scope = Literal["read", "start", "review", "admin", "gateway"]
 Days = Annotated[int, Meta(ge=0, le=36_500)]
 
 

@@ -42,6 +42,7 @@ from muster.settings.sections import (
 if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp, Http
     from muster.agents.model_list import OfferedModel
+    from muster.agents.upstream.agent import Upstream
 
 
 class AgentDirectory:
@@ -93,6 +94,27 @@ class AgentDirectory:
     def command(self, command: Command) -> Agent:
         """Return the agent that runs a command."""
         return self._own.command(command)
+
+    def upstream(self, name: str, model: str) -> "Upstream":
+        """Return what asks a model for foreign programs; raises BadConfiguration for an upstream that is not set."""
+        entry, make = self._upstream_entry(name), load("upstreams:make_upstream")
+        key, http = self._keys.of(entry), self._keys.client(entry)
+        unpriced = self._allow_unpriced
+        found: Upstream = cast(Any, make)(entry, model, key, http, self._settings.gateway, unpriced_ok=unpriced)
+        return found
+
+    def upstream_api(self, name: str) -> str:
+        """Return the API that an upstream of the gateway speaks; raises BadConfiguration for one that is not set."""
+        return self._upstream_entry(name).api
+
+    def _upstream_entry(self, name: str) -> ModelEntry:
+        upstreams = self._settings.gateway.upstreams
+        known = upstreams.get(name)
+        if known is None:
+            raise BadConfiguration(
+                f"the gateway has no upstream {name!r}", suggestions=(f"use {' or '.join(upstreams)}",)
+            )
+        return self._entry_of(known if known in self._settings.agents else f"{known}/any")
 
     def batching(self, name: str) -> Batching | None:
         """Return how the agent is asked in batches; None for one without a provider."""

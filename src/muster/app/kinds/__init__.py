@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from muster.app.kinds.doors import KindDoors
+from muster.app.kinds.gateway import GATEWAY
 from muster.app.kinds.question import QUESTION
 from muster.battles.kind import BATTLE, SCALE
 from muster.councils.kind import COUNCIL
@@ -265,6 +266,7 @@ KINDS: tuple[AppKind, ...] = (
         doors=KindDoors(own={Door.COMMAND: "what was written is checked, shown and stored as files of the suite"}),
         page=PageKind(is_listed=False),
     ),
+    AppKind(kind=GATEWAY, page=PageKind(calls="Requests answered")),
     AppKind(
         kind=FAN_OUT,
         doors=KindDoors(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from muster.app.battles.battles import Battles
     from muster.app.chains.chains import Chains
     from muster.app.councils.councils import Councils
+    from muster.app.gateway.gateway import Gateway
     from muster.app.parts.library import Library
     from muster.app.pool.pool import Pool
     from muster.app.project.files import Project
@@ -116,6 +117,13 @@ class MusterParts:
         from muster.app.parts.library import Library
 
         return Library(self.settings)
+
+    @cached_property
+    def gateway(self) -> "Gateway":
+        """Return what passes the requests of foreign programs on."""
+        from muster.app.gateway.gateway import Gateway
+
+        return Gateway(self._backend)
 
     @cached_property
     def store(self) -> StoreFile:

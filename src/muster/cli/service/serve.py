@@ -143,6 +143,7 @@ async def serve_until_stopped(
             await service.drive()
     finally:
         lifetime.stopping.set()
+        await muster.gateway.close()
         await muster.runs.close_watchers()  # the last events are out, so clients connect again elsewhere
         server.stop()
         await serving

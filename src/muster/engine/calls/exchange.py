@@ -1,21 +1,24 @@
 """The exchange with an agent: on the wire and back, whoever cancels meanwhile. Step 4 of the call path."""
 
 import asyncio
+import contextlib
 import inspect
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from muster.agents.base import InteractiveAgent, OnDelta
+from muster.agents.base import InteractiveAgent, OnDelta, UpstreamAgent
 from muster.domain.agent import LATE, Timeouts
 from muster.domain.call import Reply
 from muster.domain.entry import AttemptId, Replied, Unsent
-from muster.domain.errors import CallFailed, Interrupted, OutcomeUnknown, OutOfTime, Paid, WireError
+from muster.domain.errors import CallFailed, Interrupted, InvalidRequest, OutcomeUnknown, OutOfTime, Paid, WireError
+from muster.domain.exchange import WireAnswer
 from muster.domain.money import Microdollars
 from muster.engine.base.clock import Clock
 from muster.engine.base.driven_run import CallGuard
 from muster.engine.calls.admission import Admission
+from muster.engine.calls.flow import Passage
 from muster.engine.calls.state import AttemptBooking, CallServices, CallState, Started, WireCount, failed_of
 from muster.store.base import Events
 
@@ -267,6 +270,8 @@ class Exchange:
 
     async def _ask(self, asking: CallState, timeouts: Timeouts, listener: Partial | None) -> Reply:
         agent, inbox, request = asking.agent, asking.inbox, asking.request
+        if asking.passage is not None:
+            return await self._pass_on(asking, asking.passage, timeouts)
         if request.has_media:
             request = await self._with.media.attach(request)
         if inbox is None:
@@ -278,6 +283,18 @@ class Exchange:
             return await agent.call(request, timeouts, listener)
         finally:
             inbox.close()
+
+    async def _pass_on(self, asking: CallState, passage: Passage, timeouts: Timeouts) -> Reply:
+        """Pass the request of a foreign program on, and store what it is given."""
+        agent, wire, flow = asking.agent, asking.request.wire, passage.flow
+        if not isinstance(agent, UpstreamAgent) or wire is None:
+            raise InvalidRequest(f"{agent.profile.name} passes no requests on")
+        reply = await agent.exchange(wire, timeouts, flow)
+        pieces: tuple[str, ...] = ()
+        with contextlib.suppress(asyncio.CancelledError):  # the answer is there, and is settled
+            pieces = await passage.bodies.keep(flow.body)
+        size = len(flow.body)
+        return replace(reply, wire=WireAnswer(status=flow.status, headers=flow.headers, size=size, pieces=pieces))
 
     def _check_cost(self, key: str, reply: Reply, most: Microdollars) -> None:
         cost = reply.booked(most).cost

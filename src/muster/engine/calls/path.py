@@ -22,7 +22,7 @@ from typing import Any
 
 from muster.agents.base import Agent, OnDelta
 from muster.domain.agent import AskedLive, Command, Quote, cut_answers
-from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, part_level
+from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, held_by_others, part_level
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json, digest
 from muster.domain.content import AgentNote
@@ -45,6 +45,7 @@ from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.admission import Admission, BudgetTurn, RunPlaces
 from muster.engine.calls.content import fit_content, with_place
 from muster.engine.calls.exchange import Exchange, RunExchanges
+from muster.engine.calls.flow import Passage
 from muster.engine.calls.parking import BatchPath
 from muster.engine.calls.people import PeoplePath
 from muster.engine.calls.retry import Again, GiveUp, RetryDecision, decide
@@ -96,7 +97,9 @@ class CallPath:
         """Refuses new work of the run."""
         return self._guard.halt
 
-    def call(self, agent: str | Command, request: Request, key: str, **options: Any) -> Coroutine[Any, Any, Reply]:
+    def call(
+        self, agent: str | Command | Agent, request: Request, key: str, **options: Any
+    ) -> Coroutine[Any, Any, Reply]:
         """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
         calling = self._call(agent, request, key, **options)
         return calling if request.schema is None else self._parsed(calling, request.schema)
@@ -112,7 +115,7 @@ class CallPath:
 
     async def _call(
         self,
-        agent: str | Command,
+        agent: str | Command | Agent,
         request: Request,
         key: str,
         *,
@@ -126,6 +129,7 @@ class CallPath:
         final_failures: Collection[str] = (),
         inbox: CallInbox | None = None,
         optional: bool = False,
+        passage: Passage | None = None,
     ) -> Reply:
         require_key(key)
         if self.halt.error is not None:
@@ -135,7 +139,7 @@ class CallPath:
         asking.on_delta, asking.streams, asking.shown = on_delta, stream or on_delta is not None, shown
         asking.part = self._part(allowance)
         asking.final_failures = final_failures
-        asking.inbox, asking.optional = inbox, optional
+        asking.inbox, asking.optional, asking.passage = inbox, optional, passage
         if key in self._open_calls:
             joined = await self._open_calls.join(key, asking.identity.digest)
             if joined is not None:
@@ -214,11 +218,11 @@ class CallPath:
             return None
         return Level(id=part_level(self._levels.lineage.id, allowance.name), cap=allowance.cap)
 
-    def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> CallState:
+    def _asking(self, who: str | Command | Agent, request: Request, key: str, timeout: float | None) -> CallState:
         agent = self._find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
         lowered = agent.profile.lowered(request, self._rules)
-        request, unsent = agent.profile.complete(request, self._rules), None
+        request, unsent = (agent.profile.complete(request, self._rules) if request.wire is None else request), None
         if request.has_blocks:
             request, unsent = fit_content(request, agent.profile)
         if self._driven.attached:
@@ -229,9 +233,11 @@ class CallPath:
         notes = tuple(note for note in (lowered, unsent) if note is not None)
         return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts, notes=notes)
 
-    def _find(self, who: str | Command) -> Agent:
+    def _find(self, who: str | Command | Agent) -> Agent:
         """Return who is asked; where that cannot be, the run stops, whatever its workload makes of the error."""
         directory = self._with.directory
+        if not isinstance(who, str | Command):
+            return who
         try:
             return directory.command(who) if isinstance(who, Command) else directory.find(who)
         except BadConfiguration as error:
@@ -315,10 +321,27 @@ class CallPath:
                         answer = await self._exchange.send(asking, started, admission)
                         break
                 with self._activity.waiting():
-                    await turn.wait(started.level, seen)
+                    await self._wait_for_money(asking, turn, started, seen, began)
         finally:
             turn.end()
         return await self._settle(asking, started, answer)
+
+    async def _wait_for_money(self, asking: CallState, turn: BudgetTurn, wait: Wait, seen: int, began: float) -> None:
+        """Wait until money may have come back; an exchange, whose client waits too, only as long as it may."""
+        if asking.passage is None:
+            await turn.wait(wait.level, seen)
+            return
+        left = asking.passage.patience - (self._with.clock.monotonic() - began)
+        waiting = asyncio.ensure_future(turn.wait(wait.level, seen))
+        timer = asyncio.ensure_future(self._with.clock.sleep(max(left, 0.0)))
+        try:
+            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                raise held_by_others(wait.level, asking.passage.patience)
+        finally:
+            timer.cancel()
+            waiting.cancel()
+            await asyncio.wait({waiting, timer})
 
     def _admission(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], turn: BudgetTurn) -> Admission:
         """Step 2: a place in the run and a place at the provider."""
@@ -411,6 +434,8 @@ class CallPath:
         return reply if entry is None or entry.reply is None else entry.reply
 
     def _decide(self, asking: CallState, error: WireError) -> RetryDecision:
+        if asking.passage is not None:
+            return GiveUp(exhausted=False)  # whoever sent it knows best whether to send it again
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
         over = self._guard.refusal is not None or asking.wire >= asking.timeouts.call
         if not over and asking.standard is not None and error.retryable and _is_late(asking, decision):
@@ -432,7 +457,9 @@ def _is_late(asking: CallState, decision: RetryDecision) -> bool:
 
 
 def _is_of_call(asking: CallState, error: StopRun) -> bool:
-    """Return whether a refusal concerns one call and not the run: of its allowance, or of one that is optional."""
+    """Return whether a refusal concerns one call and not the run: of its allowance, of an optional one, an exchange."""
+    if asking.passage is not None and isinstance(error, WireError):
+        return True  # a key that the provider refuses: whoever sent the request is told
     of_part = asking.part is not None and isinstance(error, BudgetExhausted) and error.level == asking.part.id
     return of_part or (asking.optional and isinstance(error, BudgetExhausted))
 

@@ -27,6 +27,7 @@ from muster.engine.base.media import MediaFiles
 from muster.engine.base.signals import CallInbox
 from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.admission import BudgetQueue
+from muster.engine.calls.flow import Passage
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.store.base import Store
@@ -116,6 +117,7 @@ class CallState:
     final_failures: Collection[str] = ()  # codes of those that are not tried again
     inbox: CallInbox | None = None  # what reaches the agent while it works
     optional: bool = False  # its workload can do without it when a budget does not cover it
+    passage: Passage | None = None  # of an exchange, which is sent once and never again
     attempts: int = 0  # made so far, by older drivers too
     known: bool = False  # the call is in the journal
     failed: bool = False  # the journal says it failed

@@ -6,11 +6,13 @@ from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.media import Media, MediaFile
 from muster.domain.run import NewRun
+from muster.store.base.media import StoredPiece
 from muster.store.codec import Codec
 from muster.store.queries import DatabaseConnection, DatabaseReader, first
 from muster.store.writer import Writer
 
 MOST_DELETED = 16  # in one transaction
+PIECE = "application/zlib"  # the type of a piece of an exchange
 
 
 class DatabaseMedia:
@@ -37,6 +39,14 @@ class DatabaseMedia:
         """Store the bytes that are there, and note that the run names all of it."""
         return self._writer.run(lambda db: keep_media(db, self._codec, run, media))
 
+    def keep_pieces(self, run: RunId, pieces: Sequence[StoredPiece]) -> Awaitable[None]:
+        """Store pieces of the exchanges of a run, in which there are no secrets any more."""
+        return self._writer.run(lambda db: _keep_pieces(db, run, pieces))
+
+    def without_secrets(self, data: bytes) -> bytes:
+        """Return bytes without configured secrets."""
+        return self._codec.clean_bytes(data)
+
 
 def keep_media(database: DatabaseConnection, codec: Codec, run: RunId, media: Iterable[Media]) -> Sequence[str]:
     """Store images and documents of a run; return the digests of which there are no bytes."""
@@ -58,6 +68,13 @@ def _insert(database: DatabaseConnection, codec: Codec, file: MediaFile) -> None
     database.execute(
         "insert_media", {"digest": file.digest, "type": file.type, "size": len(file.data), "data": file.data}
     )
+
+
+def _keep_pieces(database: DatabaseConnection, run: RunId, pieces: Iterable[StoredPiece]) -> None:
+    for digest, data in sorted(pieces):  # in one order, so that nobody waits for each other
+        if not database.rows("lock_media", {"digest": digest}):
+            database.execute("insert_media", {"digest": digest, "type": PIECE, "size": len(data), "data": data})
+        database.execute("name_media", {"run_id": run, "digest": digest})
 
 
 def name_media(database: DatabaseConnection, codec: Codec, new: NewRun, spec: str) -> None:

@@ -1,0 +1,1 @@
+"""The gateway: requests of foreign programs, under budgets, in runs of their own."""

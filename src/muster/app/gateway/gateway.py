@@ -1,0 +1,179 @@
+"""The gateway of a server: which run a request belongs to, what bounds it, and who answers it. `Muster.gateway`."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from muster.agents.upstream.agent import Upstream
+from muster.agents.upstream.dialects import Dialect, Form, dialect_of
+from muster.agents.upstream.facts import read_facts
+from muster.app.base.backend import Backend
+from muster.app.gateway.session import GatewaySession
+from muster.app.kinds.gateway import GATEWAY
+from muster.app.runs.runs import Runs
+from muster.domain.budget import GATEWAY_OTHERS, Budgets, gateway_day, gateway_level, lineage_level
+from muster.domain.call import Request
+from muster.domain.errors import BadArgument, LimitReached, NotFound
+from muster.domain.exchange import NO_FACTS, WireFacts, WireRequest
+from muster.domain.media import digest_of
+from muster.domain.money import Microdollars, from_usd
+from muster.domain.run import Run, User
+from muster.domain.run_order import MAX_CONCURRENCY
+from muster.engine.calls.flow import AnswerFlow
+
+MAX_SESSIONS = 1_000  # that are open at the same time
+MAX_UPSTREAMS = 256  # models that are kept ready
+Owner = tuple[str | None, str]  # whose run, and under which name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignRequest:
+    """The request of a foreign program as it reached the server."""
+
+    run: str  # the name under which it counts; empty: the day
+    upstream: str
+    method: str
+    path: str
+    query: str
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(repr=False)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+class Gateway:
+    """Passes requests of foreign programs on: each is reserved before it leaves, and booked before its answer ends."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend, self._settings = backend, backend.settings.gateway
+        self._sessions: dict[Owner, GatewaySession] = {}
+        self._ending: set[asyncio.Task[Run]] = set()
+        self._opening = asyncio.Lock()
+        self._upstreams: OrderedDict[tuple[str, str], Upstream] = OrderedDict()
+
+    @property
+    def upstreams(self) -> Sequence[str]:
+        """Return the names of the upstreams."""
+        return tuple(self._settings.upstreams)
+
+    def api_of(self, upstream: str) -> str:
+        """Return the API that an upstream speaks; raises BadConfiguration for one that is not set."""
+        return self._backend.directory.upstream_api(upstream)
+
+    async def pass_on(self, asked: ForeignRequest, user: User) -> AnswerFlow:
+        """Pass a request on; raises what refuses it before anything left."""
+        api = self.api_of(asked.upstream)
+        dialect = dialect_of(api, asked.method, asked.path)
+        if dialect is None:
+            raise NotFound(f"the gateway does not pass {asked.method} {asked.path} on")
+        facts = _facts_of(asked, dialect)
+        agent = self._upstream(asked.upstream, facts.model)
+        request = WireRequest(
+            method=asked.method,
+            path=asked.path,
+            query=asked.query,
+            facts=facts,
+            headers=asked.headers,
+            body=asked.body,
+            digest=digest_of(asked.body),
+            names=asked.names,
+        )
+        agent.quote(Request(messages=(), wire=request))
+        session = await self._session(asked.run, user)
+        return await session.pass_on(agent, request)
+
+    async def close(self) -> None:
+        """Take no more requests, and wait until those that are under way are answered and booked."""
+        for session in self._sessions.values():
+            session.close()
+        if self._ending:
+            await asyncio.wait(set(self._ending))
+
+    def _upstream(self, name: str, model: str) -> Upstream:
+        found = self._upstreams.get((name, model))
+        if found is None:
+            found = self._upstreams[name, model] = self._backend.directory.upstream(name, model)
+            if len(self._upstreams) > MAX_UPSTREAMS:
+                self._upstreams.popitem(last=False)
+        return found
+
+    async def _session(self, name: str, user: User) -> GatewaySession:
+        now = self._backend.clock.now()
+        day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+        owner = user.name, name or day
+        async with self._opening:
+            session = self._sessions.get(owner)
+            if session is not None and session.day != day:
+                session.close()
+            if session is None or session.is_closed:
+                session = self._sessions[owner] = await self._open(owner, user, day)
+        return session
+
+    async def _open(self, owner: Owner, user: User, day: str) -> GatewaySession:
+        self._sessions = {key: one for key, one in self._sessions.items() if not one.is_closed}
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise LimitReached(f"{MAX_SESSIONS:,} runs of the gateway are open; use fewer names")
+        runs = Runs(replace(self._backend, user=user), lambda *_: None)
+        session = GatewaySession(self._backend.clock, day)
+        run = await self._create(runs, owner[1], user, day)
+        session.run = run.id
+        driving = asyncio.get_running_loop().create_task(self._drive(runs, run, session))
+        self._ending.add(driving)
+        driving.add_done_callback(self._ending.discard)
+        return session
+
+    async def _create(self, runs: Runs, name: str, user: User, day: str) -> Run:
+        run = runs.new_id()
+        levels = [gateway_day(day), gateway_level(name)]
+        declared = self._settings.runs
+        await self._cap(levels[0], self._settings.day_usd)
+        await self._cap(levels[1], declared.get(name))
+        if name not in declared:
+            levels.append(GATEWAY_OTHERS)
+            await self._cap(GATEWAY_OTHERS, self._settings.other_usd)
+        if user.level is not None:
+            levels.append(user.level)
+        budgets = Budgets(
+            lineage=lineage_level(run),
+            above=tuple(levels),
+            day_cap=self._backend.settings.day_cap,
+            user=user.budget,
+        )
+        options = runs.options(name=name, concurrency=MAX_CONCURRENCY)
+        return await runs.create(GATEWAY.workload, {"name": name, "day": day}, options, run, budgets)
+
+    async def _cap(self, level: str, usd: float | None) -> None:
+        cap: Microdollars | None = None if usd is None else from_usd(f"{usd:.6f}")
+        if cap is not None:
+            await self._backend.store.runs.cap_level(level, cap)
+
+    async def _drive(self, runs: Runs, run: Run, session: GatewaySession) -> Run:
+        try:
+            return await runs.drive(run, before=session.serve).wait()
+        except BaseException as error:
+            session.fail(error)
+            raise
+        finally:
+            session.close()
+
+
+def _facts_of(asked: ForeignRequest, dialect: Dialect) -> WireFacts:
+    if dialect.method == "GET":
+        return NO_FACTS
+    facts = read_facts(asked.body, dialect)
+    if facts.background:
+        raise BadArgument(
+            "the gateway does not pass background requests on yet, since their cost is known only later",
+            argument="background",
+            suggestions=("leave background out",),
+        )
+    if facts.server_tool:
+        raise BadArgument(
+            f"the gateway does not pass {facts.server_tool} on, since what it costs has no bound in the request",
+            argument="tools",
+            suggestions=("use tools that the client runs",),
+        )
+    if facts.stream and dialect.form is Form.EMBEDDINGS:
+        raise BadArgument("embeddings are not streamed", argument="stream")
+    return facts

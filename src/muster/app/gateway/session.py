@@ -1,0 +1,84 @@
+"""One run of the gateway while it is open: requests go through it until it is idle, its day is over, or it is told."""
+
+import asyncio
+
+from muster.agents.base import Agent
+from muster.domain.call import Reply
+from muster.domain.errors import Conflict
+from muster.domain.exchange import WireRequest
+from muster.domain.ids import RunId
+from muster.engine.base.clock import Clock
+from muster.engine.calls.flow import AnswerFlow
+from muster.engine.context import Context
+
+IDLE_SECONDS = 900.0  # without a request, after which a run of the gateway ends
+LOOK_SECONDS = 5.0
+PATIENCE = 30.0  # seconds for which a request waits for money that others hold
+
+
+class GatewaySession:
+    """Passes requests through the run that it holds open; `serve` is done by its driver."""
+
+    def __init__(self, clock: Clock, day: str) -> None:
+        self.day = day
+        self.run: RunId | None = None
+        self._clock = clock
+        self._context: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
+        self._open: set[asyncio.Task[Reply]] = set()
+        self._count = 0
+        self._used = clock.monotonic()
+        self._closing = asyncio.Event()
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether it takes no more requests."""
+        return self._closing.is_set()
+
+    def close(self) -> None:
+        """Take no more requests, and let the run end when those that are under way are answered."""
+        self._closing.set()
+
+    async def serve(self, context: Context) -> None:
+        """Hold a run open; told to stop by its driver, what was on the wire is answered by then."""
+        self._context.set_result(context)
+        try:
+            while not self._closing.is_set():
+                await self._clock.sleep(LOOK_SECONDS)
+                self._close_when_idle()
+            while self._open:
+                await asyncio.wait(set(self._open))
+        except asyncio.CancelledError:
+            pass
+        finally:
+            self._closing.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Tell those who wait for the run that it did not begin."""
+        self._closing.set()
+        if not self._context.done():
+            self._context.set_exception(error)
+            self._context.exception()
+
+    async def pass_on(self, agent: Agent, request: WireRequest) -> AnswerFlow:
+        """Begin an exchange, which goes on whatever becomes of the client; return where its answer leaves."""
+        context = await asyncio.shield(self._context)
+        if self.is_closed:
+            raise Conflict("the run of the gateway has ended; send the request again")
+        self._count += 1
+        self._used = self._clock.monotonic()
+        flow = AnswerFlow()
+        passing = context.exchange(agent, request, key=f"exchange/{self._count:06}", flow=flow, patience=PATIENCE)
+        task = asyncio.get_running_loop().create_task(passing)
+        self._open.add(task)
+        task.add_done_callback(self._end)
+        return flow
+
+    def _end(self, task: "asyncio.Task[Reply]") -> None:
+        self._open.discard(task)
+        self._used = self._clock.monotonic()
+        if not task.cancelled():
+            task.exception()  # whoever reads the flow is told
+
+    def _close_when_idle(self) -> None:
+        if not self._open and self._clock.monotonic() - self._used > IDLE_SECONDS:
+            self._closing.set()
