@@ -27,6 +27,13 @@ class _Embeddings(typed.Struct, gc=False):
 _embeddings = reader(_Embeddings)
 
 
+def _usage(counts: _Counts | None) -> Usage | Impossible | None:
+    if counts is None:
+        return None
+    tokens = tokens_of(counts.prompt_tokens)
+    return Impossible.USAGE if tokens is None else Usage(input=tokens[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingsWire(ModelWire):
     """The embeddings API, for one model."""
@@ -41,9 +48,7 @@ class EmbeddingsWire(ModelWire):
             told = _embeddings(body)
         except (typed.DecodeError, UnicodeError):
             raise unreadable("sent an answer that has no embeddings", self.account, body) from None
-        counts = None if told.usage is None else tokens_of(told.usage.prompt_tokens)
-        usage = Impossible.USAGE if counts is None and told.usage is not None else counts and Usage(input=counts[0])
-        charge = charge_of(usage, self.pricing, ceiling, "", ())
+        charge = charge_of(_usage(told.usage), self.pricing, ceiling, "", ())
         return Reply(
             text="",
             usage=charge.usage,

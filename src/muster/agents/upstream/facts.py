@@ -33,17 +33,17 @@ def read_facts(body: bytes, dialect: Dialect) -> WireFacts:
     spans = _spans(body)
     model = fields.get("model")
     if not isinstance(model, str) or not model:
-        raise BadArgument("model must be a text", argument="model")
+        raise BadArgument("must be a text", argument="model")
     options = fields.get("stream_options")
     if options is not None and not isinstance(options, dict):
-        raise BadArgument("stream_options must be an object", argument="stream_options")
+        raise BadArgument("must be an object", argument="stream_options")
     return WireFacts(
         model=model,
         limit=_limit(fields, dialect),
         answers=_whole(fields, "n", MAX_ANSWERS) or 1,
         tier=_tier(fields),
         stream=_flag(fields, "stream"),
-        usage_asked=bool(options) and options.get("include_usage") is True,
+        usage_asked=options is not None and options.get("include_usage") is True,
         options=spans.get("stream_options"),
         hidden=_hidden(fields, dialect),
         server_tool=_server_tool(fields, dialect),
@@ -76,7 +76,7 @@ def _spans(body: bytes) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for name, begin, end in _outermost(body):
         if name in found and name in _ONCE:
-            raise BadArgument(f"{name} stands twice in the body", argument=name)
+            raise BadArgument("stands twice in the body", argument=name)
         found[name] = begin, end
     return found
 
@@ -107,14 +107,14 @@ def _whole(fields: JsonObject, name: str, most: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise BadArgument(f"{name} must be a whole number from 0 to {most:,}", argument=name)
+        raise BadArgument(f"must be a whole number from 0 to {most:,}", argument=name)
     return value
 
 
 def _flag(fields: JsonObject, name: str) -> bool:
     value = fields.get(name)
     if value is not None and not isinstance(value, bool):
-        raise BadArgument(f"{name} must be true or false", argument=name)
+        raise BadArgument("must be true or false", argument=name)
     return bool(value)
 
 
@@ -125,7 +125,7 @@ def _tier(fields: JsonObject) -> str:
     if tier is None:
         return ""
     if not isinstance(tier, str) or not tier.isprintable():
-        raise BadArgument("service_tier must be a text", argument="service_tier")
+        raise BadArgument("must be a text", argument="service_tier")
     return ServiceTier.DEFAULT if tier in _STANDARD else tier
 
 

@@ -51,8 +51,8 @@ def is_last(event: ServerSentEvent, form: Form, answers: int) -> bool:
     if form is Form.RESPONSES:
         return told.get("type") in _LAST
     choices = told.get("choices")
-    finished = [one for one in choices if isinstance(one, dict) and one.get("finish_reason")] if choices else []
-    return answers == 1 and bool(finished)
+    parts = choices if isinstance(choices, list) else []
+    return answers == 1 and any(isinstance(part, dict) and part.get("finish_reason") for part in parts)
 
 
 def is_usage_only(event: ServerSentEvent) -> bool:

@@ -88,14 +88,16 @@ def _pricing(entry: ModelEntry) -> Callable[[str], Pricing]:
 
 
 def _wires(entry: ModelEntry, account: Account) -> Callable[[Form, Pricing], Wire]:
+    model, known = entry.model, entry.known
+
     def wire(form: Form, pricing: Pricing) -> Wire:
-        shared = {"model": entry.model, "pricing": pricing, "account": account, "provider": entry.known}
         if entry.api == ANTHROPIC:
-            return AnthropicWire(**shared)
+            return AnthropicWire(model=model, pricing=pricing, account=account, provider=known)
         if form is Form.RESPONSES:
-            return ResponsesWire(**shared)
+            return ResponsesWire(model=model, pricing=pricing, account=account, provider=known)
         if form is Form.EMBEDDINGS:
-            return EmbeddingsWire(**shared)
-        return OpenAIWire(**shared, spelling=LimitSpelling(MaxTokens.NEW, is_set=True))
+            return EmbeddingsWire(model=model, pricing=pricing, account=account, provider=known)
+        spelling = LimitSpelling(MaxTokens.NEW, is_set=True)
+        return OpenAIWire(model=model, pricing=pricing, account=account, provider=known, spelling=spelling)
 
     return wire

@@ -113,7 +113,7 @@ class Gateway:
     async def _open(self, owner: Owner, user: User, day: str) -> GatewaySession:
         self._sessions = {key: one for key, one in self._sessions.items() if not one.is_closed}
         if len(self._sessions) >= MAX_SESSIONS:
-            raise LimitReached(f"{MAX_SESSIONS:,} runs of the gateway are open; use fewer names")
+            raise LimitReached(f"{MAX_SESSIONS:,} runs of the gateway are open; use fewer names", retry_after=60)
         runs = Runs(replace(self._backend, user=user), lambda *_: None)
         session = GatewaySession(self._backend.clock, day)
         run = await self._create(runs, owner[1], user, day)
@@ -164,16 +164,16 @@ def _facts_of(asked: ForeignRequest, dialect: Dialect) -> WireFacts:
     facts = read_facts(asked.body, dialect)
     if facts.background:
         raise BadArgument(
-            "the gateway does not pass background requests on yet, since their cost is known only later",
+            "cannot be passed on by the gateway yet, since the cost is known only later",
             argument="background",
             suggestions=("leave background out",),
         )
     if facts.server_tool:
         raise BadArgument(
-            f"the gateway does not pass {facts.server_tool} on, since what it costs has no bound in the request",
+            f"has {facts.server_tool}, which the gateway does not pass on: what it costs has no bound in the request",
             argument="tools",
             suggestions=("use tools that the client runs",),
         )
     if facts.stream and dialect.form is Form.EMBEDDINGS:
-        raise BadArgument("embeddings are not streamed", argument="stream")
+        raise BadArgument("does not go with embeddings", argument="stream")
     return facts

@@ -11,6 +11,7 @@ def anthropic_list() -> bytes:
     data = [
         {
             "type": "model",
+            "lifecycle": "active",
             "id": model.name,
             "display_name": model.title,
             "created_at": f"{model.created}T00:00:00Z",
