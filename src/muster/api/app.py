@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muster.api.callers import Callers, read_networks, read_tokens
 from muster.api.errors import install_errors
-from muster.api.gateway.edge import GatewayRoutes
+from muster.api.gateway_routes import GatewayRoutes
 from muster.api.guards import (
     Authentication,
     HeadRequests,

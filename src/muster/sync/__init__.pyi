@@ -28,6 +28,7 @@ from muster.app.battles.battles import Standing
 from muster.app.chains.chains import ChainSize
 from muster.app.chains.plan import ChainPlan
 from muster.app.councils.councils import CouncilPlan
+from muster.app.gateway.gateway import Gateway
 from muster.app.muster import AskOptions
 from muster.app.muster import StartOptions
 from muster.app.muster import SubmitOptions
@@ -333,6 +334,10 @@ class Muster:
     @property
     def library(self) -> Library:
         """Return what requests to a server may name."""
+
+    @property
+    def gateway(self) -> Gateway:
+        """Return what passes the requests of foreign programs on."""
 
     @property
     def store(self) -> StoreFile:

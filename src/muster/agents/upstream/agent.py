@@ -10,7 +10,7 @@ from muster.agents.http.client import BatchHttp, ResponseStream
 from muster.agents.http.request import join
 from muster.agents.http.sse import ServerSentEvent
 from muster.agents.model import StreamAssembler, Wire
-from muster.agents.upstream.dialects import Dialect, Form
+from muster.agents.upstream.dialects import AnswerForm, UpstreamDialect
 from muster.agents.upstream.facts import with_usage
 from muster.agents.upstream.frames import FrameCutter, is_last, is_usage_only
 from muster.agents.upstream.headers import passed_back, passed_on
@@ -28,7 +28,7 @@ MAX_ANSWER = 64 * 1024 * 1024  # bytes
 HIDDEN_TOKENS = 1_024  # that a provider adds to a request by itself, such as its text before tools
 _FREE = Reply(text="")
 
-FormWire = Callable[[Form, Pricing], Wire]  # the wire that reads answers of a form, at prices
+FormWire = Callable[[AnswerForm, Pricing], Wire]  # the wire that reads answers of a form, at prices
 TieredPricing = Callable[[str], Pricing]  # the prices where a request asks for a tier
 
 
@@ -54,7 +54,7 @@ class Upstream:
     http: BatchHttp
     wire: FormWire
     pricing: TieredPricing
-    dialect: Callable[[str, str], Dialect | None]  # by method and path
+    dialect: Callable[[str, str], UpstreamDialect | None]  # by method and path
     limits: UpstreamLimits
     tells_usage: bool  # a stream of chat completions tells its usage when it is asked to
     unpriced_ok: bool = False
@@ -64,7 +64,7 @@ class Upstream:
         """Return the maximum cost of an exchange, or raise BadConfiguration when nobody can tell it."""
         wire = request.wire
         assert wire is not None  # noqa: S101 - nothing else is asked of it
-        if self._form(wire) is Form.FREE:
+        if self._form(wire) is AnswerForm.FREE:
             return Quote(most=NOTHING, tokens=0)
         ceiling, pricing = self._ceiling(wire), self.pricing(wire.facts.tier)
         tokens = len(wire.body) // BYTES_PER_TOKEN + ceiling.output
@@ -108,7 +108,7 @@ class Upstream:
         wire = self._wire(request)
         if not 200 <= flow.status < 300:
             raise wire.fault(flow.status, flow.headers, body, b"")
-        return _FREE if form is Form.FREE else _told(wire.decode(body, self._ceiling(request), timings))
+        return _FREE if form is AnswerForm.FREE else _told(wire.decode(body, self._ceiling(request), timings))
 
     async def _stream(
         self, request: WireRequest, flow: ResponseStream, sink: WireSink, began: float, *, adds_usage: bool
@@ -135,11 +135,11 @@ class Upstream:
 
     def _adds_usage(self, request: WireRequest) -> bool:
         facts = request.facts
-        return self.tells_usage and facts.stream and not facts.usage_asked and self._form(request) is Form.CHAT
+        return self.tells_usage and facts.stream and not facts.usage_asked and self._form(request) is AnswerForm.CHAT
 
-    def _form(self, request: WireRequest) -> Form:
+    def _form(self, request: WireRequest) -> AnswerForm:
         dialect = self.dialect(request.method, request.path)
-        return Form.FREE if dialect is None else dialect.form
+        return AnswerForm.FREE if dialect is None else dialect.form
 
     def _wire(self, request: WireRequest) -> Wire:
         return self.wire(self._form(request), self.pricing(request.facts.tier))
@@ -152,7 +152,7 @@ class Upstream:
             read = max(
                 read, self._most(most_input, self.limits.context, facts, "context", f"the size of {facts.hidden}")
             )
-        if self._form(request) is Form.EMBEDDINGS:
+        if self._form(request) is AnswerForm.EMBEDDINGS:
             return Ceiling(input=read, output=0)
         limit = facts.limit
         if limit is None:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from muster.domain.provider import ANTHROPIC, OPENAI
 
 
-class Form(StrEnum):
+class AnswerForm(StrEnum):
     """The form in which a request asks and is answered."""
 
     MESSAGES = "messages"
@@ -22,10 +22,10 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class UpstreamDialect:
     """One address of an API."""
 
-    form: Form
+    form: AnswerForm
     method: str = "POST"
     limits: tuple[str, ...] = ()  # fields that bound an answer
     hidden: tuple[str, ...] = ()  # fields that bring input which is not in the body
@@ -37,26 +37,26 @@ class Dialect:
 
 
 _ANTHROPIC_TOOLS = re.compile(r"custom|bash_\d+|computer_\d+|memory_\d+|text_editor_\d+|tool_search_tool_\w+")
-_MESSAGES = Dialect(
-    form=Form.MESSAGES,
+_MESSAGES = UpstreamDialect(
+    form=AnswerForm.MESSAGES,
     limits=("max_tokens",),
     hidden=("container", "mcp_servers"),
     client_tools=_ANTHROPIC_TOOLS,
 )
-_CHAT = Dialect(
-    form=Form.CHAT,
+_CHAT = UpstreamDialect(
+    form=AnswerForm.CHAT,
     limits=("max_tokens", "max_completion_tokens"),
     client_tools=re.compile(r"function|custom"),
 )
-_RESPONSES = Dialect(
-    form=Form.RESPONSES,
+_RESPONSES = UpstreamDialect(
+    form=AnswerForm.RESPONSES,
     limits=("max_output_tokens",),
     hidden=("previous_response_id", "conversation", "prompt"),
     client_tools=re.compile(r"function|custom|local_shell|shell|apply_patch|namespace"),
 )
-_FREE = Dialect(form=Form.FREE)
-_LIST = Dialect(form=Form.FREE, method="GET")
-_DIALECTS: Mapping[str, Mapping[str, Dialect]] = {
+_FREE = UpstreamDialect(form=AnswerForm.FREE)
+_LIST = UpstreamDialect(form=AnswerForm.FREE, method="GET")
+_DIALECTS: Mapping[str, Mapping[str, UpstreamDialect]] = {
     ANTHROPIC: {
         "/v1/messages": _MESSAGES,
         "/v1/messages/count_tokens": _FREE,
@@ -66,14 +66,14 @@ _DIALECTS: Mapping[str, Mapping[str, Dialect]] = {
         "/v1/chat/completions": _CHAT,
         "/v1/responses": _RESPONSES,
         "/v1/responses/input_tokens": _FREE,
-        "/v1/embeddings": Dialect(form=Form.EMBEDDINGS),
+        "/v1/embeddings": UpstreamDialect(form=AnswerForm.EMBEDDINGS),
         "/v1/models": _LIST,
     },
 }
 _MODEL = re.compile(r"/v1/models/[A-Za-z0-9._:@/-]{1,200}")
 
 
-def dialect_of(api: str, method: str, path: str) -> Dialect | None:
+def dialect_of(api: str, method: str, path: str) -> UpstreamDialect | None:
     """Return what is asked for at an address; None where nothing is, or not with this method."""
     known = _DIALECTS[api].get(path)
     if known is None and _MODEL.fullmatch(path) and ".." not in path:

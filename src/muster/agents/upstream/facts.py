@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from muster.agents.payload import decoded
-from muster.agents.upstream.dialects import Dialect
+from muster.agents.upstream.dialects import UpstreamDialect
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument
 from muster.domain.exchange import WireFacts
@@ -27,7 +27,7 @@ _PICTURES = frozenset(("image_url", "url"))
 _STANDARD = ("standard_only", "standard", "on_demand")
 
 
-def read_facts(body: bytes, dialect: Dialect) -> WireFacts:
+def read_facts(body: bytes, dialect: UpstreamDialect) -> WireFacts:
     """Return what decides about the cost of a body; raises BadArgument for one that can be read in two ways."""
     fields = _object(body)
     spans = _spans(body)
@@ -97,7 +97,7 @@ def _outermost(body: bytes) -> Iterator[tuple[str, int, int]]:
         last = sign
 
 
-def _limit(fields: JsonObject, dialect: Dialect) -> int | None:
+def _limit(fields: JsonObject, dialect: UpstreamDialect) -> int | None:
     limits = [found for name in dialect.limits if (found := _whole(fields, name, MAX_LIMIT)) is not None]
     return max(limits, default=None)
 
@@ -129,7 +129,7 @@ def _tier(fields: JsonObject) -> str:
     return ServiceTier.DEFAULT if tier in _STANDARD else tier
 
 
-def _hidden(fields: JsonObject, dialect: Dialect) -> str:
+def _hidden(fields: JsonObject, dialect: UpstreamDialect) -> str:
     """Return the name of a field by which a request has input that is not in its body."""
     outer = next((name for name in dialect.hidden if fields.get(name)), "")
     return outer or next((name for name in _names_elsewhere(fields)), "")
@@ -155,7 +155,7 @@ def _is_address(value: Any) -> bool:
     return isinstance(address, str) and not address.startswith("data:")
 
 
-def _server_tool(fields: JsonObject, dialect: Dialect) -> str:
+def _server_tool(fields: JsonObject, dialect: UpstreamDialect) -> str:
     """Return the type of a tool that the provider runs itself; one that the client runs costs nothing more."""
     tools = fields.get("tools")
     for tool in tools if isinstance(tools, list) else ():

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from muster.agents.http.sse import EventParser, ServerSentEvent
-from muster.agents.upstream.dialects import Form
+from muster.agents.upstream.dialects import AnswerForm
 from muster.domain.errors import OutcomeUnknown
 from muster.text import typed
 
@@ -41,14 +41,14 @@ class FrameCutter:
         return min(ends, default=None)
 
 
-def is_last(event: ServerSentEvent, form: Form, answers: int) -> bool:
+def is_last(event: ServerSentEvent, form: AnswerForm, answers: int) -> bool:
     """Return whether a client may take an answer for whole once it has this event."""
     if event.data.strip() == b"[DONE]":
         return True
-    if form is Form.MESSAGES:
+    if form is AnswerForm.MESSAGES:
         return event.name in ("message_stop", "error")
     told = _told(event.data)
-    if form is Form.RESPONSES:
+    if form is AnswerForm.RESPONSES:
         return told.get("type") in _LAST
     choices = told.get("choices")
     parts = choices if isinstance(choices, list) else []

@@ -14,7 +14,7 @@ from muster.agents.openai.live import OpenAIWire
 from muster.agents.openai.responses_live import ResponsesWire
 from muster.agents.openai.wire import LimitSpelling
 from muster.agents.upstream.agent import Upstream, UpstreamLimits
-from muster.agents.upstream.dialects import Form, dialect_of
+from muster.agents.upstream.dialects import AnswerForm, dialect_of
 from muster.agents.upstream.embeddings import EmbeddingsWire
 from muster.app.agent_kinds.providers import ModelEntry
 from muster.domain.errors import BadConfiguration
@@ -87,15 +87,15 @@ def _pricing(entry: ModelEntry) -> Callable[[str], Pricing]:
     return pricing
 
 
-def _wires(entry: ModelEntry, account: Account) -> Callable[[Form, Pricing], Wire]:
+def _wires(entry: ModelEntry, account: Account) -> Callable[[AnswerForm, Pricing], Wire]:
     model, known = entry.model, entry.known
 
-    def wire(form: Form, pricing: Pricing) -> Wire:
+    def wire(form: AnswerForm, pricing: Pricing) -> Wire:
         if entry.api == ANTHROPIC:
             return AnthropicWire(model=model, pricing=pricing, account=account, provider=known)
-        if form is Form.RESPONSES:
+        if form is AnswerForm.RESPONSES:
             return ResponsesWire(model=model, pricing=pricing, account=account, provider=known)
-        if form is Form.EMBEDDINGS:
+        if form is AnswerForm.EMBEDDINGS:
             return EmbeddingsWire(model=model, pricing=pricing, account=account, provider=known)
         spelling = LimitSpelling(MaxTokens.NEW, is_set=True)
         return OpenAIWire(model=model, pricing=pricing, account=account, provider=known, spelling=spelling)

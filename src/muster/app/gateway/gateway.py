@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from muster.agents.upstream.agent import Upstream
-from muster.agents.upstream.dialects import Dialect, Form, dialect_of
+from muster.agents.upstream.dialects import AnswerForm, UpstreamDialect, dialect_of
 from muster.agents.upstream.facts import read_facts
 from muster.app.base.backend import Backend
 from muster.app.gateway.session import GatewaySession
@@ -158,7 +158,7 @@ class Gateway:
             session.close()
 
 
-def _facts_of(asked: ForeignRequest, dialect: Dialect) -> WireFacts:
+def _facts_of(asked: ForeignRequest, dialect: UpstreamDialect) -> WireFacts:
     if dialect.method == "GET":
         return NO_FACTS
     facts = read_facts(asked.body, dialect)
@@ -174,6 +174,6 @@ def _facts_of(asked: ForeignRequest, dialect: Dialect) -> WireFacts:
             argument="tools",
             suggestions=("use tools that the client runs",),
         )
-    if facts.stream and dialect.form is Form.EMBEDDINGS:
+    if facts.stream and dialect.form is AnswerForm.EMBEDDINGS:
         raise BadArgument("does not go with embeddings", argument="stream")
     return facts

@@ -3,9 +3,11 @@
 from muster.domain.kind import WorkKind
 
 GATEWAY = WorkKind(
-    workload="gateway",
+    workload="exchanges",
     word="gateway run",
     about="Requests of foreign programs that went through the gateway under one name.",
     module="muster.app.gateway.workload",
+    command="muster serve",
+    example="muster serve",
     subject=lambda spec: (spec.get("name"),),
 )

@@ -117,13 +117,15 @@ def _run_json(run: Run) -> dict[str, Json]:
 
 
 def _entry_json(entry: Entry) -> dict[str, Json]:
-    """Return an entry without what a reply does not have: files stay as they are without tier and thinking."""
+    """Return an entry without what a reply does not have: files stay as they are without tier, thinking and wire."""
     found: dict[str, Any] = typed.to_builtins(entry)
     if entry.reply is not None:
         if entry.reply.content is None:
             del found["reply"]["content"]
         if not entry.reply.tier:
             del found["reply"]["tier"]
+        if entry.reply.wire is None:
+            del found["reply"]["wire"]
         if not entry.reply.usage.thinking:
             del found["reply"]["usage"]["thinking"]
     return found

@@ -21,7 +21,7 @@ from muster.domain.provider import ANTHROPIC
 FINAL = {"x-should-retry": "false"}  # every client stops at once, instead of asking for what is refused again
 
 
-class Shape(NamedTuple):
+class RefusalShape(NamedTuple):
     """How a refusal is told: the status, and what the providers call such an error."""
 
     status: int
@@ -30,35 +30,37 @@ class Shape(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-_INVALID = Shape(400, "invalid_request_error", "invalid_request_error", FINAL)
-_BUDGET = Shape(402, "billing_error", "insufficient_quota", FINAL)
-_BROKEN = Shape(502, "api_error", "server_error")
-_SHAPES: tuple[tuple[type[MusterError], Shape], ...] = (  # the first that fits holds
+_INVALID = RefusalShape(400, "invalid_request_error", "invalid_request_error", FINAL)
+_BUDGET = RefusalShape(402, "billing_error", "insufficient_quota", FINAL)
+_BROKEN = RefusalShape(502, "api_error", "server_error")
+_SHAPES: tuple[tuple[type[MusterError], RefusalShape], ...] = (  # the first that fits holds
     (BudgetExhausted, _BUDGET),
     (BadConfiguration, _BUDGET),  # a price, a limit or a key that nobody has set
     (BadArgument, _INVALID),
-    (AccessDenied, Shape(403, "permission_error", "permission_error", FINAL)),
-    (NotFound, Shape(404, "not_found_error", "invalid_request_error", FINAL)),
-    (LimitReached, Shape(429, "rate_limit_error", "rate_limit_error", FINAL)),
+    (AccessDenied, RefusalShape(403, "permission_error", "permission_error", FINAL)),
+    (NotFound, RefusalShape(404, "not_found_error", "invalid_request_error", FINAL)),
+    (LimitReached, RefusalShape(429, "rate_limit_error", "rate_limit_error", FINAL)),
     (Unreachable, _BROKEN),
     (WireError, _BROKEN),
-    (StopRun, Shape(503, "overloaded_error", "server_error")),
+    (StopRun, RefusalShape(503, "overloaded_error", "server_error")),
 )
-UNKNOWN_KEY = Shape(401, "authentication_error", "invalid_request_error", FINAL)
-TOO_LARGE = Shape(413, "request_too_large", "invalid_request_error", FINAL)
-TOO_SLOW = Shape(408, "timeout_error", "invalid_request_error")
-STOPPING = Shape(503, "overloaded_error", "server_error", {"retry-after": "5"})
-FOREIGN = Shape(403, "permission_error", "permission_error", FINAL)
+UNKNOWN_KEY = RefusalShape(401, "authentication_error", "invalid_request_error", FINAL)
+TOO_LARGE = RefusalShape(413, "request_too_large", "invalid_request_error", FINAL)
+TOO_SLOW = RefusalShape(408, "timeout_error", "invalid_request_error")
+STOPPING = RefusalShape(503, "overloaded_error", "server_error", {"retry-after": "5"})
+FOREIGN = RefusalShape(403, "permission_error", "permission_error", FINAL)
 INVALID = _INVALID
-UNEXPECTED = Shape(500, "api_error", "server_error")
+UNEXPECTED = RefusalShape(500, "api_error", "server_error")
 
 
-def shape_of(error: MusterError) -> Shape:
+def shape_of(error: MusterError) -> RefusalShape:
     """Return how an error is told."""
-    return next((shape for kind, shape in _SHAPES if isinstance(error, kind)), Shape(409, "api_error", "server_error"))
+    return next(
+        (shape for kind, shape in _SHAPES if isinstance(error, kind)), RefusalShape(409, "api_error", "server_error")
+    )
 
 
-def told(api: str, shape: Shape, message: str, request_id: str, param: str | None = None) -> JsonObject:
+def told(api: str, shape: RefusalShape, message: str, request_id: str, param: str | None = None) -> JsonObject:
     """Return the body of a refusal in the shape of an API."""
     if api == ANTHROPIC:
         return {"type": "error", "error": {"type": shape.anthropic, "message": message}, "request_id": request_id}

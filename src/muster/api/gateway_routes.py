@@ -14,7 +14,7 @@ from uuid import uuid4
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muster.api.callers import Callers, Headers, RequestCaller
-from muster.api.gateway.shapes import (
+from muster.api.gateway_shapes import (
     FOREIGN,
     INVALID,
     STOPPING,
@@ -22,7 +22,7 @@ from muster.api.gateway.shapes import (
     TOO_SLOW,
     UNEXPECTED,
     UNKNOWN_KEY,
-    Shape,
+    RefusalShape,
     shape_of,
     told,
     words,
@@ -51,7 +51,7 @@ MAX_NAME = 200  # characters of what a client calls its session
 class _Refusal(Exception):
     """A request that is refused before anything is made of it."""
 
-    def __init__(self, shape: Shape, message: str) -> None:
+    def __init__(self, shape: RefusalShape, message: str) -> None:
         super().__init__(message)
         self.shape, self.message = shape, message
 
@@ -184,7 +184,7 @@ class _Exchange:
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    async def _refuse(self, shape: Shape, message: str) -> None:
+    async def _refuse(self, shape: RefusalShape, message: str) -> None:
         if self._status:  # the answer has begun: only the end of the connection tells that it is not whole
             raise ConnectionAbortedError(message)
         body = json.dumps(told(self._api, shape, message, self._id)).encode()
