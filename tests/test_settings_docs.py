@@ -10,6 +10,7 @@ from msgspec import NODEFAULT, structs
 
 from muster.settings import load_settings, sections, service
 from muster.settings.file import BudgetSection, Configuration, VerifySection, WorkloadsSection
+from muster.settings.gateway import GatewaySection
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "SETTINGS.md").read_text(encoding="utf-8")
@@ -21,6 +22,7 @@ PARTS: dict[str, tuple[type, type | None]] = {  # the heading, its section, and 
     "[[slots]]": (sections.SlotSection, None),
     "[[tokens]]": (service.TokenSection, None),
     "[serve]": (service.ServeSection, None),
+    "[gateway]": (GatewaySection, None),
     "[hooks]": (service.HooksSection, None),
     "[library]": (service.LibrarySection, None),
     "[store]": (service.StoreSection, None),
@@ -87,6 +89,7 @@ def test_no_section_and_no_kind_is_left_out() -> None:
         "[slots]",
         "[tokens]",
         "[serve]",
+        "[gateway]",
         "[hooks]",
         "[library]",
         "[store]",

@@ -43,7 +43,8 @@ def values(draw: Any, depth: int = 2) -> str:
     """Return a JSON text, with the spaces, escapes and double names that it may have."""
     kind = draw(st.integers(0, 2)) if depth else 0
     if kind == 0:
-        return draw(SCALARS)
+        scalar: str = draw(SCALARS)
+        return scalar
     parts = [draw(values(depth - 1)) for _ in range(draw(st.integers(0, 3)))]
     space = draw(SPACES)
     if kind == 1:

@@ -85,6 +85,9 @@ class WireSink(Protocol):
     def hold(self, piece: bytes) -> None:
         """Take a piece that leaves when what the answer cost is booked; everything that follows it does too."""
 
+    def keep(self, piece: bytes) -> None:
+        """Take a piece that belongs to the answer and was not asked for by the client, who does not get it."""
+
     def end(self) -> None:
         """Take note that the answer is whole, whatever can be made of it."""
 

@@ -29,7 +29,7 @@ from muster.api.gateway_shapes import (
 )
 from muster.api.guards import HEADER_BYTES, Lifetime, Sources, header
 from muster.app import Muster
-from muster.app.gateway.gateway import ForeignRequest
+from muster.app.gateway.gateway import AnswerFlow, ForeignRequest, PassedAnswer
 from muster.domain.errors import MusterError
 
 MAX_BODY = 32 * 1024 * 1024  # bytes, as the providers have it
@@ -111,6 +111,7 @@ class _Exchange:
         self._run, self._upstream, self._path = found["run"] or "", found["upstream"], found["path"]
         self._id = f"req_{uuid4().hex}"
         self._api, self._status, self._caller = "", 0, ""
+        self._is_joined = False
 
     async def answer(self, guarded: Callable[[Scope], RequestCaller], receive: Receive) -> None:
         """Answer, and write a line into the log."""
@@ -123,7 +124,7 @@ class _Exchange:
             if self._scope["method"] == "HEAD":
                 await self._whole(200, {}, b"")
                 return
-            await self._pass_on(caller, await self._body(receive))
+            await self._pass_on(caller, await self._body(receive), receive)
         except _Refusal as refused:
             await self._refuse(refused.shape, f"Muster: {refused.message}")
         except MusterError as error:
@@ -143,10 +144,11 @@ class _Exchange:
                 status=self._status,
                 milliseconds=round(1000 * (time.monotonic() - began)),
                 user=self._caller or None,
+                joined=self._is_joined,
                 **({} if failure is None else {"error": failure}),
             )
 
-    async def _pass_on(self, caller: RequestCaller, body: bytes) -> None:
+    async def _pass_on(self, caller: RequestCaller, body: bytes, receive: Receive) -> None:
         asked = ForeignRequest(
             run=self._run,
             upstream=self._upstream,
@@ -156,13 +158,36 @@ class _Exchange:
             headers=tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._scope["headers"]),
             body=body,
             names=_names(self._scope["headers"]),
+            client=caller.address,
+            retries=_retries(self._scope),
         )
-        flow = await self._muster.gateway.pass_on(asked, caller.user)
+        answer = await self._muster.gateway.pass_on(asked, caller.user)
+        self._is_joined = answer.is_joined
+        leaving = asyncio.create_task(self._watch(receive, answer.flow))
+        try:
+            await self._leave(answer)
+        finally:
+            leaving.cancel()
+
+    async def _leave(self, answer: PassedAnswer) -> None:
+        """Let an answer leave; one that its client does not wait for any more is kept for a retry."""
+        flow = answer.flow
         status = await flow.head()
+        if answer.assembles is not None and 200 <= status < 300:
+            await self._whole(status, {**flow.headers, "content-type": "application/json"}, await answer.whole())
+            flow.is_delivered = True
+            return
         await self._start(status, flow.headers)
         async for piece in flow.pieces():
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+        flow.is_delivered = not flow.is_left  # now: the end of a response is told like a client that goes away
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _watch(self, receive: Receive, flow: AnswerFlow) -> None:
+        """Note that the client went away before it had the whole answer."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        flow.is_left = not flow.is_delivered
 
     async def _body(self, receive: Receive) -> bytes:
         if header(self._scope, b"content-encoding") is not None:
@@ -205,3 +230,9 @@ def _names(headers: Headers) -> Mapping[str, str]:
     """Return what a client says of whose request it is, as far as it can be shown."""
     found = {_NAMES[name]: value.decode("latin-1")[:MAX_NAME] for name, value in headers if name in _NAMES}
     return {name: value for name, value in found.items() if value.isprintable()}
+
+
+def _retries(scope: Scope) -> int:
+    """Return how often a client says that it has asked this before."""
+    told = header(scope, b"x-stainless-retry-count") or ""
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 4 else 0

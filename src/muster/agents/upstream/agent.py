@@ -119,7 +119,9 @@ class Upstream:
             for frame, events in cutter.feed(chunk):
                 if any(is_last(event, form, request.facts.answers) for event in events):
                     put = sink.hold
-                if not (adds_usage and any(map(is_usage_only, events))):
+                if adds_usage and any(map(is_usage_only, events)):
+                    sink.keep(frame)
+                else:
                     put(frame)
                 reading.take(events, self.clock() - began)
             if reading.done:

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from muster.agents.upstream.agent import Upstream
+from muster.agents.upstream.assembly import assembled
 from muster.agents.upstream.dialects import AnswerForm, UpstreamDialect, dialect_of
 from muster.agents.upstream.facts import read_facts
+from muster.agents.upstream.prompts import prompt_digest
 from muster.app.base.backend import Backend
+from muster.app.gateway.joins import KeptAnswer, RetryJoins
 from muster.app.gateway.session import GatewaySession
 from muster.app.kinds.gateway import GATEWAY
 from muster.app.runs.runs import Runs
 from muster.domain.budget import GATEWAY_OTHERS, Budgets, gateway_day, gateway_level, lineage_level
 from muster.domain.call import Request
-from muster.domain.errors import BadArgument, LimitReached, NotFound
+from muster.domain.errors import BadArgument, LimitReached, NotFound, OutcomeUnknown
 from muster.domain.exchange import NO_FACTS, WireFacts, WireRequest
 from muster.domain.media import digest_of
 from muster.domain.money import Microdollars, from_usd
@@ -40,6 +43,25 @@ class ForeignRequest:
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes = field(repr=False)
     names: Mapping[str, str] = field(default_factory=dict)
+    client: str = ""  # the address that it came from
+    retries: int = 0  # that its client says it made before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedAnswer:
+    """The answer to a foreign request, as it leaves."""
+
+    flow: AnswerFlow
+    is_joined: bool = False  # it was paid for by a request before
+    assembles: AnswerForm | None = None  # the form of the stream of which it is the whole
+
+    async def whole(self) -> bytes:
+        """Wait for the end of a stream and return its answer in one piece; raises what kept it from being whole."""
+        body = b"".join([piece async for piece in self.flow.pieces()])
+        found = None if self.assembles is None else assembled(body + self.flow.kept, self.assembles)
+        if found is None:
+            raise OutcomeUnknown("the stream that this request repeats does not make a whole answer")
+        return found
 
 
 class Gateway:
@@ -51,6 +73,7 @@ class Gateway:
         self._ending: set[asyncio.Task[Run]] = set()
         self._opening = asyncio.Lock()
         self._upstreams: OrderedDict[tuple[str, str], Upstream] = OrderedDict()
+        self._joins = RetryJoins(backend.clock)
 
     @property
     def upstreams(self) -> Sequence[str]:
@@ -61,8 +84,8 @@ class Gateway:
         """Return the API that an upstream speaks; raises BadConfiguration for one that is not set."""
         return self._backend.directory.upstream_api(upstream)
 
-    async def pass_on(self, asked: ForeignRequest, user: User) -> AnswerFlow:
-        """Pass a request on; raises what refuses it before anything left."""
+    async def pass_on(self, asked: ForeignRequest, user: User) -> PassedAnswer:
+        """Pass a request on, or give it the answer of the one that it repeats; raises what refuses it."""
         api = self.api_of(asked.upstream)
         dialect = dialect_of(api, asked.method, asked.path)
         if dialect is None:
@@ -80,8 +103,19 @@ class Gateway:
             names=asked.names,
         )
         agent.quote(Request(messages=(), wire=request))
+        if dialect.form is AnswerForm.FREE:
+            session = await self._session(asked.run, user)
+            return PassedAnswer(flow=await session.pass_on(agent, request))
+        whose = asked.names.get("session") or asked.client
+        question = (user.name, asked.run, asked.upstream, asked.path, whose, prompt_digest(asked.body))
+        kept = self._joins.find(question, request, asked.retries)
+        if kept is not None:
+            whole = kept.form if kept.streams and not facts.stream else None
+            return PassedAnswer(flow=kept.flow, is_joined=True, assembles=whole)
         session = await self._session(asked.run, user)
-        return await session.pass_on(agent, request)
+        flow = await session.pass_on(agent, request)
+        self._joins.keep(question, KeptAnswer(flow, facts.stream, dialect.form, self._joins.now()))
+        return PassedAnswer(flow=flow)
 
     async def close(self) -> None:
         """Take no more requests, and wait until those that are under way are answered and booked."""

@@ -18,7 +18,10 @@ class AnswerFlow:
     def __init__(self) -> None:
         self.status = 0  # until the upstream has answered
         self.headers: Mapping[str, str] = {}
+        self.is_delivered = False  # a client has the last byte of it
+        self.is_left = False  # its client went away before that
         self._pieces: list[bytes] = []  # all of the body, in order
+        self._kept: list[bytes] = []  # what belongs to it beside
         self._held: int | None = None  # from which piece on it waits until it is settled
         self._whole = self._over = False
         self._error: BaseException | None = None
@@ -42,6 +45,10 @@ class AnswerFlow:
             self._held = len(self._pieces)
         self._pieces.append(piece)
 
+    def keep(self, piece: bytes) -> None:
+        """Take a piece that belongs to the answer and was not asked for by the client, who does not get it."""
+        self._kept.append(piece)
+
     def end(self) -> None:
         """Take note that the answer is whole, whatever can be made of it."""
         self._whole = True
@@ -52,6 +59,11 @@ class AnswerFlow:
     def body(self) -> bytes:
         """The whole body, as far as it has arrived."""
         return b"".join(self._pieces)
+
+    @property
+    def kept(self) -> bytes:
+        """Return what belongs to the answer and does not leave."""
+        return b"".join(self._kept)
 
     def finish(self, error: BaseException | None = None) -> None:
         """Let everything leave that is booked by now; of an answer that is not whole nothing more leaves."""
@@ -74,6 +86,11 @@ class AnswerFlow:
         if self._error is not None and not self._free:
             raise self._error
         return self.status
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether it ended before it was whole, or without an answer."""
+        return self._over and not self._whole
 
     @property
     def _free(self) -> bool:

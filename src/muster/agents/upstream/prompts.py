@@ -1,0 +1,42 @@
+"""What a request asks, without how: the same question is known again when a client repeats it in another form. Pure."""
+
+import hashlib
+from typing import Any
+
+from muster.agents.payload import decoded
+from muster.domain.canonical import canonical
+
+# How an answer is wanted, or who asks: a client that repeats a request may say these otherwise.
+_HOW = frozenset(
+    (
+        *("stream", "stream_options", "max_tokens", "max_completion_tokens", "max_output_tokens"),
+        *("metadata", "user", "safety_identifier", "prompt_cache_key", "service_tier", "context_management"),
+    )
+)
+_BILLING = "x-anthropic-billing-header:"  # a block before the system prompt of Claude Code, which changes
+
+
+def prompt_digest(body: bytes) -> str:
+    """Return what names the question of a body."""
+    fields = decoded(body)
+    asked = {name: _plain(value) for name, value in fields.items() if name not in _HOW}
+    if isinstance(asked.get("system"), list):
+        asked["system"] = [block for block in asked["system"] if not _is_billing(block)]
+    return hashlib.sha256(canonical(asked)).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without marks for the cache, a text that is content as the one block that it is."""
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _plain(part) for name, part in value.items() if name != "cache_control"}
+    if isinstance(found.get("content"), str):
+        found["content"] = [{"type": "text", "text": found["content"]}]
+    return found
+
+
+def _is_billing(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) else None
+    return isinstance(text, str) and text.startswith(_BILLING)
