@@ -349,6 +349,10 @@ COMMANDS = {
         "Serve the web page and the HTTP API, and execute submitted runs, until stopped; runs can be resumed.",
         "service.serve:serve",
     ),
+    "durable": CommandEntry(
+        "Run a program whose model calls are journaled; started again after a failure, it gets its answers from there.",
+        "gateway.durable:durable",
+    ),
     "view": CommandEntry(
         "Open the web page in a browser; starts a server on a free port if none is running for this store.",
         "service.serve:view",

@@ -40,6 +40,7 @@ class WireRequest:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # passed on; neither identity nor stored
     body: bytes = field(default=b"", repr=False)
     digest: str = ""  # of the body
+    question: str = ""  # names what the body asks, however it asks it
     pieces: tuple[str, ...] = ()  # of the body as it is stored
     names: Mapping[str, str] = field(default_factory=dict)  # that the client gave: session, agent, prompt
 
@@ -54,6 +55,8 @@ class WireRequest:
         }
         more: dict[str, str] = {"query": self.query, "model": self.facts.model}
         told |= {name: value for name, value in more.items() if value}
+        if self.question:
+            told["question"] = self.question
         return told | {"names": dict(self.names)} if self.names else told
 
 

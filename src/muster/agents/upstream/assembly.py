@@ -95,7 +95,7 @@ def _completion(steps: Iterable[JsonObject]) -> JsonObject | None:
 
 
 def _add(choice: dict[str, Any], part: JsonObject) -> None:
-    message = choice.setdefault("message", {"role": "assistant", "content": None})
+    message = choice.setdefault("message", {"role": "assistant", "content": None, "refusal": None})
     choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
     choice.setdefault("logprobs", part.get("logprobs"))
     for name, value in (part.get("delta") or {}).items():

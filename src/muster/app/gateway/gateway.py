@@ -13,21 +13,25 @@ from muster.agents.upstream.facts import read_facts
 from muster.agents.upstream.prompts import prompt_digest
 from muster.app.base.backend import Backend
 from muster.app.gateway.joins import KeptAnswer, RetryJoins
+from muster.app.gateway.recorded import RecordedAnswers, recorded_in
 from muster.app.gateway.session import GatewaySession
 from muster.app.kinds.gateway import GATEWAY
 from muster.app.runs.runs import Runs
 from muster.domain.budget import GATEWAY_OTHERS, Budgets, gateway_day, gateway_level, lineage_level
 from muster.domain.call import Request
-from muster.domain.errors import BadArgument, LimitReached, NotFound, OutcomeUnknown
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, LimitReached, NotFound, OutcomeUnknown, StopRun
 from muster.domain.exchange import NO_FACTS, WireFacts, WireRequest
+from muster.domain.ids import RunId
 from muster.domain.media import digest_of
 from muster.domain.money import Microdollars, from_usd
-from muster.domain.run import Run, User
+from muster.domain.run import TERMINAL, Run, User
 from muster.domain.run_order import MAX_CONCURRENCY
 from muster.engine.calls.flow import AnswerFlow
 
 MAX_SESSIONS = 1_000  # that are open at the same time
 MAX_UPSTREAMS = 256  # models that are kept ready
+HELD = "durable"  # in the spec of a run that a program goes on with when it is started again
 Owner = tuple[str | None, str]  # whose run, and under which name
 
 
@@ -64,6 +68,21 @@ class PassedAnswer:
         return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRun:
+    """A run that a gateway holds open for one program."""
+
+    run: RunId
+    session: GatewaySession
+    recorded: RecordedAnswers
+    driving: "asyncio.Task[Run]"
+
+    async def end(self, error: StopRun | None = None) -> None:
+        """End it when the requests under way are answered: as completed, or as one to go on with."""
+        self.session.close(error)
+        await asyncio.wait({self.driving})
+
+
 class Gateway:
     """Passes requests of foreign programs on: each is reserved before it leaves, and booked before its answer ends."""
 
@@ -74,6 +93,7 @@ class Gateway:
         self._opening = asyncio.Lock()
         self._upstreams: OrderedDict[tuple[str, str], Upstream] = OrderedDict()
         self._joins = RetryJoins(backend.clock)
+        self._held: GatewaySession | None = None  # the only run, of a program that may be started again
 
     @property
     def upstreams(self) -> Sequence[str]:
@@ -100,22 +120,45 @@ class Gateway:
             headers=asked.headers,
             body=asked.body,
             digest=digest_of(asked.body),
+            question=prompt_digest(asked.body) if asked.body else "",
             names=asked.names,
         )
         agent.quote(Request(messages=(), wire=request))
         if dialect.form is AnswerForm.FREE:
             session = await self._session(asked.run, user)
-            return PassedAnswer(flow=await session.pass_on(agent, request))
+            return PassedAnswer(flow=await session.pass_on(agent, request, dialect.form))
         whose = asked.names.get("session") or asked.client
-        question = (user.name, asked.run, asked.upstream, asked.path, whose, prompt_digest(asked.body))
+        question = (user.name, asked.run, asked.upstream, asked.path, whose, request.question)
         kept = self._joins.find(question, request, asked.retries)
         if kept is not None:
             whole = kept.form if kept.streams and not facts.stream else None
             return PassedAnswer(flow=kept.flow, is_joined=True, assembles=whole)
         session = await self._session(asked.run, user)
-        flow = await session.pass_on(agent, request)
+        flow = await session.pass_on(agent, request, dialect.form)
         self._joins.keep(question, KeptAnswer(flow, facts.stream, dialect.form, self._joins.now()))
         return PassedAnswer(flow=flow)
+
+    async def hold(self, name: str, *, again: bool = False) -> HeldRun:
+        """Open the run of a program that can be started again: the last one if it did not end well, or a new one.
+
+        All requests of this gateway go through it from now on. Raises Conflict while another process holds it.
+        """
+        user = self._backend.user
+        runs = Runs(self._backend, lambda *_: None)
+        before = None if again else await self._unfinished(runs, name)
+        day = datetime.fromtimestamp(self._backend.clock.now(), UTC).strftime("%Y-%m-%d")
+        recorded = await recorded_in(self._backend.store, before.id) if before else RecordedAnswers(self._backend.store)
+        session = GatewaySession(self._backend.clock, day, recorded=recorded, lasts=True)
+        run = await runs.prepare_resume(before.id) if before else await self._create(runs, name, user, day, HELD)
+        driving = self._begin(runs, run, session)
+        self._held = session
+        return HeldRun(run=run.id, session=session, recorded=recorded, driving=driving)
+
+    async def _unfinished(self, runs: Runs, name: str) -> Run | None:
+        """Return the newest run of a program of this name, if it did not end well."""
+        found = await runs.page(name=name, workloads=(GATEWAY.workload,), limit=100)
+        newest = next((run for run in found if isinstance(run.spec, dict) and run.spec.get(HELD)), None)
+        return None if newest is None or newest.state in TERMINAL else newest
 
     async def close(self) -> None:
         """Take no more requests, and wait until those that are under way are answered and booked."""
@@ -135,6 +178,8 @@ class Gateway:
     async def _session(self, name: str, user: User) -> GatewaySession:
         now = self._backend.clock.now()
         day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+        if self._held is not None:
+            return self._held
         owner = user.name, name or day
         async with self._opening:
             session = self._sessions.get(owner)
@@ -150,14 +195,17 @@ class Gateway:
             raise LimitReached(f"{MAX_SESSIONS:,} runs of the gateway are open; use fewer names", retry_after=60)
         runs = Runs(replace(self._backend, user=user), lambda *_: None)
         session = GatewaySession(self._backend.clock, day)
-        run = await self._create(runs, owner[1], user, day)
+        self._begin(runs, await self._create(runs, owner[1], user, day), session)
+        return session
+
+    def _begin(self, runs: Runs, run: Run, session: GatewaySession) -> asyncio.Task[Run]:
         session.run = run.id
         driving = asyncio.get_running_loop().create_task(self._drive(runs, run, session))
         self._ending.add(driving)
         driving.add_done_callback(self._ending.discard)
-        return session
+        return driving
 
-    async def _create(self, runs: Runs, name: str, user: User, day: str) -> Run:
+    async def _create(self, runs: Runs, name: str, user: User, day: str, *marks: str) -> Run:
         run = runs.new_id()
         levels = [gateway_day(day), gateway_level(name)]
         declared = self._settings.runs
@@ -175,7 +223,8 @@ class Gateway:
             user=user.budget,
         )
         options = runs.options(name=name, concurrency=MAX_CONCURRENCY)
-        return await runs.create(GATEWAY.workload, {"name": name, "day": day}, options, run, budgets)
+        spec: dict[str, Json] = {"name": name, "day": day, **dict.fromkeys(marks, True)}
+        return await runs.create(GATEWAY.workload, spec, options, run, budgets)
 
     async def _cap(self, level: str, usd: float | None) -> None:
         cap: Microdollars | None = None if usd is None else from_usd(f"{usd:.6f}")

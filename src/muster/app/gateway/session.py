@@ -3,6 +3,8 @@
 import asyncio
 
 from muster.agents.base import Agent
+from muster.agents.upstream.dialects import AnswerForm
+from muster.app.gateway.recorded import RecordedAnswers
 from muster.domain.call import Reply
 from muster.domain.errors import Conflict
 from muster.domain.exchange import WireRequest
@@ -19,13 +21,15 @@ PATIENCE = 30.0  # seconds for which a request waits for money that others hold
 class GatewaySession:
     """Passes requests through the run that it holds open; `serve` is done by its driver."""
 
-    def __init__(self, clock: Clock, day: str) -> None:
-        self.day = day
+    def __init__(self, clock: Clock, day: str, *, recorded: RecordedAnswers | None = None, lasts: bool = False) -> None:
+        """With `lasts` it ends when it is told, and not before."""
+        self.day, self.recorded, self._lasts = day, recorded, lasts
+        self._stopped: BaseException | None = None
         self.run: RunId | None = None
         self._clock = clock
         self._context: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
         self._open: set[asyncio.Task[Reply]] = set()
-        self._count = 0
+        self._count = 0 if recorded is None else recorded.count
         self._used = clock.monotonic()
         self._closing = asyncio.Event()
 
@@ -34,8 +38,9 @@ class GatewaySession:
         """Return whether it takes no more requests."""
         return self._closing.is_set()
 
-    def close(self) -> None:
-        """Take no more requests, and let the run end when those that are under way are answered."""
+    def close(self, error: BaseException | None = None) -> None:
+        """Take no more requests, and let the run end when those that are under way are answered; as the error says."""
+        self._stopped = self._stopped or error
         self._closing.set()
 
     async def serve(self, context: Context) -> None:
@@ -43,14 +48,23 @@ class GatewaySession:
         self._context.set_result(context)
         try:
             while not self._closing.is_set():
-                await self._clock.sleep(LOOK_SECONDS)
-                self._close_when_idle()
+                await self._look()
             while self._open:
                 await asyncio.wait(set(self._open))
         except asyncio.CancelledError:
             pass
         finally:
             self._closing.set()
+        if self._stopped is not None:
+            raise self._stopped
+
+    async def _look(self) -> None:
+        """Wait a while, or until it is told to close."""
+        if self._lasts:
+            await self._closing.wait()
+            return
+        await self._clock.sleep(LOOK_SECONDS)
+        self._close_when_idle()
 
     def fail(self, error: BaseException) -> None:
         """Tell those who wait for the run that it did not begin."""
@@ -59,11 +73,18 @@ class GatewaySession:
             self._context.set_exception(error)
             self._context.exception()
 
-    async def pass_on(self, agent: Agent, request: WireRequest) -> AnswerFlow:
-        """Begin an exchange, which goes on whatever becomes of the client; return where its answer leaves."""
+    async def pass_on(self, agent: Agent, request: WireRequest, form: AnswerForm) -> AnswerFlow:
+        """Begin an exchange, which goes on whatever becomes of the client; return where its answer leaves.
+
+        What the run has in its journal is not asked again.
+        """
         context = await asyncio.shield(self._context)
         if self.is_closed:
             raise Conflict("the run of the gateway has ended; send the request again")
+        if self.recorded is not None:
+            known = await self.recorded.take(request, form)
+            if known is not None:
+                return known
         self._count += 1
         self._used = self._clock.monotonic()
         flow = AnswerFlow()
