@@ -12,6 +12,7 @@ from muster.domain.errors import (
     LimitReached,
     MusterError,
     NotFound,
+    ReplayMiss,
     StopRun,
     Unreachable,
     WireError,
@@ -34,6 +35,7 @@ _INVALID = RefusalShape(400, "invalid_request_error", "invalid_request_error", F
 _BUDGET = RefusalShape(402, "billing_error", "insufficient_quota", FINAL)
 _BROKEN = RefusalShape(502, "api_error", "server_error")
 _SHAPES: tuple[tuple[type[MusterError], RefusalShape], ...] = (  # the first that fits holds
+    (ReplayMiss, RefusalShape(404, "not_found_error", "invalid_request_error", FINAL)),
     (BudgetExhausted, _BUDGET),
     (BadConfiguration, _BUDGET),  # a price, a limit or a key that nobody has set
     (BadArgument, _INVALID),

@@ -353,6 +353,14 @@ COMMANDS = {
         "Run a program whose model calls are journaled; started again after a failure, it gets its answers from there.",
         "gateway.durable:durable",
     ),
+    "record": CommandEntry(
+        "Run a program and write its model calls with their answers to a tape; ends with the exit code of the program.",
+        "gateway.tape:record",
+    ),
+    "replay": CommandEntry(
+        "Run a program with the answers of a tape, and no provider; ends with 1 if a request was not on it.",
+        "gateway.tape:replay",
+    ),
     "view": CommandEntry(
         "Open the web page in a browser; starts a server on a free port if none is running for this store.",
         "service.serve:view",

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from muster.domain.canonical import JsonObject
 
+PIECE_TYPE = "application/zlib"  # of a piece of a body, as it is stored
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireFacts:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from muster.agents.upstream.agent import Upstream
 from muster.agents.upstream.assembly import assembled
@@ -16,6 +18,7 @@ from muster.app.gateway.joins import KeptAnswer, RetryJoins
 from muster.app.gateway.recorded import RecordedAnswers, recorded_in
 from muster.app.gateway.session import GatewaySession
 from muster.app.kinds.gateway import GATEWAY
+from muster.app.runs.files import borrow
 from muster.app.runs.runs import Runs
 from muster.domain.budget import GATEWAY_OTHERS, Budgets, gateway_day, gateway_level, lineage_level
 from muster.domain.call import Request
@@ -93,6 +96,7 @@ class Gateway:
         self._opening = asyncio.Lock()
         self._upstreams: OrderedDict[tuple[str, str], Upstream] = OrderedDict()
         self._joins = RetryJoins(backend.clock)
+        self._tape: RecordedAnswers | None = None
         self._held: GatewaySession | None = None  # the only run, of a program that may be started again
 
     @property
@@ -111,7 +115,6 @@ class Gateway:
         if dialect is None:
             raise NotFound(f"the gateway does not pass {asked.method} {asked.path} on")
         facts = _facts_of(asked, dialect)
-        agent = self._upstream(asked.upstream, facts.model)
         request = WireRequest(
             method=asked.method,
             path=asked.path,
@@ -123,6 +126,9 @@ class Gateway:
             question=prompt_digest(asked.body) if asked.body else "",
             names=asked.names,
         )
+        if self._tape is not None:
+            return PassedAnswer(flow=await self._tape.take_only(request, dialect.form))
+        agent = self._upstream(asked.upstream, facts.model)
         agent.quote(Request(messages=(), wire=request))
         if dialect.form is AnswerForm.FREE:
             session = await self._session(asked.run, user)
@@ -153,6 +159,16 @@ class Gateway:
         driving = self._begin(runs, run, session)
         self._held = session
         return HeldRun(run=run.id, session=session, recorded=recorded, driving=driving)
+
+    @asynccontextmanager
+    async def replay(self, tape: Path) -> AsyncIterator[RecordedAnswers]:
+        """Answer all requests from the file of a run, and ask nobody; what it does not have is noted as a miss."""
+        async with borrow(tape) as (store, run):
+            self._tape = await recorded_in(store, run.id)
+            try:
+                yield self._tape
+            finally:
+                self._tape = None
 
     async def _unfinished(self, runs: Runs, name: str) -> Run | None:
         """Return the newest run of a program of this name, if it did not end well."""

@@ -10,7 +10,9 @@ from typing import Any
 
 from muster.agents.upstream.assembly import assembled
 from muster.agents.upstream.dialects import AnswerForm
+from muster.agents.upstream.prompts import differences
 from muster.domain.entry import Entry, EntryKind, EntryState
+from muster.domain.errors import ReplayMiss
 from muster.domain.exchange import WireAnswer, WireRequest
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars
@@ -26,6 +28,7 @@ class RecordedAnswer:
     """One answer in the journal."""
 
     key: str
+    asked: Sequence[str]  # the pieces of the request
     answer: WireAnswer
     streams: bool
     cost: Microdollars
@@ -37,6 +40,7 @@ class RecordedAnswers:
     def __init__(self, store: Store, entries: Sequence[Entry] = ()) -> None:
         self._store = store
         self._left: defaultdict[Asked, deque[RecordedAnswer]] = defaultdict(deque)
+        self.misses: list[str] = []  # requests that were not recorded, of a tape
         self.given = 0
         self.saved: Microdollars = NOTHING
         self.count = 0  # of exchanges that the run has made so far, answered or not
@@ -71,6 +75,24 @@ class RecordedAnswers:
         flow.finish()
         return flow
 
+    async def take_only(self, request: WireRequest, form: AnswerForm) -> AnswerFlow:
+        """Return the next answer that was recorded for a question; raises ReplayMiss, which is noted, for any other."""
+        found = await self.take(request, form)
+        if found is not None:
+            return found
+        miss = f"{request.method} {request.path}: no answer is recorded for this request{await self._nearest(request)}"
+        self.misses.append(miss)
+        raise ReplayMiss(miss, suggestions=("record it again: muster record -o TAPE -- COMMAND",))
+
+    async def _nearest(self, request: WireRequest) -> str:
+        """Return how the first request that is still to come at the same place differs; empty without one."""
+        same = [one for (_, path, _), queue in self._left.items() if path == request.path for one in queue]
+        if not same:
+            return f", and none is left at {request.path}"
+        expected = min(same, key=lambda one: one.key)
+        places = differences(await read_body(self._store, expected.asked), request.body)
+        return f"; {expected.key} is the next there: {'; '.join(places) or 'it differs in its form only'}"
+
     def _add(self, entry: Entry) -> None:
         told: Any = (entry.request or {}).get("wire") if entry.kind is EntryKind.CALL else None
         if not isinstance(told, dict):
@@ -81,7 +103,8 @@ class RecordedAnswers:
             return
         asked = (str(told.get("method")), str(told.get("path")), str(told.get("question", "")))
         streams = reply.wire.headers.get("content-type", "").startswith("text/event-stream")
-        self._left[asked].append(RecordedAnswer(entry.key, reply.wire, streams, reply.cost))
+        pieces = [str(piece) for piece in told.get("pieces", ())]
+        self._left[asked].append(RecordedAnswer(entry.key, pieces, reply.wire, streams, reply.cost))
 
 
 async def recorded_in(store: Store, run: RunId) -> RecordedAnswers:

@@ -14,8 +14,9 @@ from muster.domain.batch import OVER, Batch, BatchMember
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, StoreFailed
+from muster.domain.exchange import PIECE_TYPE
 from muster.domain.ids import RunId
-from muster.domain.media import MediaFile, digest_of
+from muster.domain.media import MediaFile, MediaKind, digest_of
 from muster.domain.rules import FIRST_RULES
 from muster.domain.run import DRIVEN, Run, RunState
 from muster.reporting.files import require_folder
@@ -99,7 +100,7 @@ def _media_of(told: Json) -> MediaFile:
     if not isinstance(told, dict):
         raise ValueError("media must be an object")
     data = b64decode(str(told["data"]), validate=True)
-    kind = TYPES.get(str(told["type"]))
+    kind = MediaKind.DOCUMENT if told["type"] == PIECE_TYPE else TYPES.get(str(told["type"]))
     if kind is None or digest_of(data) != told["digest"]:
         raise ValueError(f"the media {told['digest']} is damaged")
     return MediaFile(kind=kind, type=str(told["type"]), digest=digest_of(data), size=len(data), data=data)

@@ -1,18 +1,15 @@
 """`muster durable`: a program that can be killed and started again, and pays for no answer twice."""
 
-import asyncio
-import secrets
 from typing import Annotated
 
-from muster.api.gateway_listener import gateway_listener
 from muster.app import Muster
 from muster.app.gateway.gateway import HeldRun
-from muster.cli.gateway.variables import environment_of
-from muster.cli.line import Argument, Option
+from muster.cli.gateway.program import CommandArgument, run_behind_gateway
+from muster.cli.line import Option
 from muster.cli.options import UnpricedOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, note, warn
-from muster.domain.errors import BadArgument, Interrupted
+from muster.domain.errors import Interrupted
 from muster.domain.money import show_usd
 
 SHOWN = 5  # keys
@@ -20,9 +17,7 @@ SHOWN = 5  # keys
 
 def durable(
     common: CommonOptions,
-    command: Annotated[
-        list[str], Argument(metavar="COMMAND…", help="The program and its arguments; write them behind --.")
-    ],
+    command: CommandArgument,
     name: Annotated[str, Option("--name", metavar="NAME", help="The name of the run; the same again goes on with it.")],
     again: Annotated[bool, Option("--again", help="Begin anew, also if the last attempt did not end well.")] = False,
     allow_unpriced: UnpricedOption = False,
@@ -38,8 +33,7 @@ def durable(
             note(common, "what the program does besides model calls happens again when it is started again")
         code = 1
         try:
-            async with gateway_listener(muster, secrets.token_urlsafe(24)) as address:
-                code = await _run(command, environment_of(muster.settings.variables, address, name))
+            code = await run_behind_gateway(muster, command, name)
         finally:
             error = None if code == 0 else Interrupted(f"the program ended with {code}")
             await held.end(error)
@@ -47,21 +41,6 @@ def durable(
         return code
 
     return with_muster(common, work, create=True, allow_unpriced=allow_unpriced)
-
-
-async def _run(command: list[str], environment: dict[str, str]) -> int:
-    """Run a program to its end with the streams of this one, and return its exit code."""
-    try:
-        process = await asyncio.create_subprocess_exec(*command, env=environment)
-    except OSError as error:
-        raise BadArgument(f"{command[0]!r} cannot be started: {error.strerror}") from None
-    try:
-        code = await process.wait()
-    except asyncio.CancelledError:
-        process.terminate()
-        await process.wait()
-        raise
-    return code if code >= 0 else 128 - code  # as a shell tells a signal
 
 
 def _tell(common: CommonOptions, held: HeldRun, code: int) -> None:

@@ -5,13 +5,13 @@ decides, so that the same beginning gives the same pieces, which are stored once
 """
 
 import asyncio
-import hashlib
 import re
 import zlib
 from collections.abc import Iterator, Sequence
 
 from muster.domain.errors import InvalidRequest
 from muster.domain.ids import RunId
+from muster.domain.media import digest_of
 from muster.store.base import Store
 from muster.store.base.media import StoredPiece
 
@@ -54,18 +54,15 @@ async def read_body(store: Store, pieces: Sequence[str]) -> bytes:
 
 async def _read_piece(store: Store, digest: str) -> bytes:
     data = await store.media.read(digest)
-    try:
-        found = None if data is None else zlib.decompress(data)
-    except zlib.error:
-        found = None
-    if found is None or hashlib.sha256(found).hexdigest() != digest:
+    if data is None or digest_of(data) != digest:
         why = "is not in the store" if data is None else "is damaged in the store"
         raise InvalidRequest(f"a piece of an exchange {why}: {digest[:12]}")
-    return found
+    return zlib.decompress(data)
 
 
 def _pieces(body: bytes) -> list[StoredPiece]:
-    return [StoredPiece(hashlib.sha256(part).hexdigest(), zlib.compress(part, _LEVEL)) for part in _parts(body) if part]
+    packed = [zlib.compress(part, _LEVEL) for part in _parts(body) if part]
+    return [StoredPiece(digest_of(data), data) for data in packed]
 
 
 def _parts(body: bytes) -> Iterator[bytes]:

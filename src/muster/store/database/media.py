@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Iterable, Sequence
 
 from muster.domain.errors import BadArgument
+from muster.domain.exchange import PIECE_TYPE
 from muster.domain.ids import RunId
 from muster.domain.media import Media, MediaFile
 from muster.domain.run import NewRun
@@ -12,7 +13,6 @@ from muster.store.queries import DatabaseConnection, DatabaseReader, first
 from muster.store.writer import Writer
 
 MOST_DELETED = 16  # in one transaction
-PIECE = "application/zlib"  # the type of a piece of an exchange
 
 
 class DatabaseMedia:
@@ -73,7 +73,7 @@ def _insert(database: DatabaseConnection, codec: Codec, file: MediaFile) -> None
 def _keep_pieces(database: DatabaseConnection, run: RunId, pieces: Iterable[StoredPiece]) -> None:
     for digest, data in sorted(pieces):  # in one order, so that nobody waits for each other
         if not database.rows("lock_media", {"digest": digest}):
-            database.execute("insert_media", {"digest": digest, "type": PIECE, "size": len(data), "data": data})
+            database.execute("insert_media", {"digest": digest, "type": PIECE_TYPE, "size": len(data), "data": data})
         database.execute("name_media", {"run_id": run, "digest": digest})
 
 
