@@ -18,7 +18,7 @@ from .conftest import PricedRehearsal, project_with
 MESSAGE = {"model": "claude-haiku-5-5", "max_tokens": 2000, "messages": [{"role": "user", "content": "hello there"}]}
 CHAT = {"model": "gpt-5-mini", "messages": [{"role": "user", "content": "hello there"}]}
 RESPONSE = {"model": "gpt-5-mini", "input": "hello there", "store": False}
-PATHS = {
+PATHS: dict[AnswerForm, tuple[str, dict[str, Any]]] = {
     AnswerForm.MESSAGES: ("/anthropic/v1/messages", MESSAGE),
     AnswerForm.CHAT: ("/openai/v1/chat/completions", CHAT),
     AnswerForm.RESPONSES: ("/openai/v1/responses", RESPONSE),

@@ -29,7 +29,7 @@ from muster.api.gateway_shapes import (
 )
 from muster.api.guards import HEADER_BYTES, Lifetime, Sources, header
 from muster.app import Muster
-from muster.app.gateway.gateway import AnswerFlow, ForeignRequest, PassedAnswer
+from muster.app.gateway.gateway import ForeignRequest, PassedAnswer
 from muster.domain.errors import MusterError
 
 MAX_BODY = 32 * 1024 * 1024  # bytes, as the providers have it
@@ -163,7 +163,7 @@ class _Exchange:
         )
         answer = await self._muster.gateway.pass_on(asked, caller.user)
         self._is_joined = answer.is_joined
-        leaving = asyncio.create_task(self._watch(receive, answer.flow))
+        leaving = asyncio.create_task(self._watch(receive, answer))
         try:
             await self._leave(answer)
         finally:
@@ -183,11 +183,11 @@ class _Exchange:
         flow.is_delivered = not flow.is_left  # now: the end of a response is told like a client that goes away
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _watch(self, receive: Receive, flow: AnswerFlow) -> None:
+    async def _watch(self, receive: Receive, answer: PassedAnswer) -> None:
         """Note that the client went away before it had the whole answer."""
         while (await receive())["type"] != "http.disconnect":
             pass
-        flow.is_left = not flow.is_delivered
+        answer.flow.is_left = not answer.flow.is_delivered
 
     async def _body(self, receive: Receive) -> bytes:
         if header(self._scope, b"content-encoding") is not None:

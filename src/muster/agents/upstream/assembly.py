@@ -6,8 +6,9 @@ from typing import Any
 from muster.agents.http.sse import EventParser
 from muster.agents.payload import decoded, joined
 from muster.agents.upstream.dialects import AnswerForm
-from muster.domain.canonical import JsonObject
 from muster.text import typed
+
+Step = Any  # one event, as a provider wrote it
 
 
 def assembled(body: bytes, form: AnswerForm) -> bytes | None:
@@ -18,7 +19,10 @@ def assembled(body: bytes, form: AnswerForm) -> bytes | None:
         AnswerForm.CHAT: _completion,
         AnswerForm.RESPONSES: _response,
     }.get(form)
-    found = None if whole is None else whole(steps)
+    try:
+        found = None if whole is None else whole(steps)
+    except (TypeError, AttributeError, IndexError, KeyError):  # not what a stream of this form has in it
+        return None
     return None if found is None else typed.encode(found)
 
 
@@ -29,7 +33,7 @@ def _read(data: bytes) -> Any:
         return None
 
 
-def _response(steps: Iterable[JsonObject]) -> JsonObject | None:
+def _response(steps: Iterable[Step]) -> Step:
     last: Any = None
     for step in steps:
         if isinstance(step.get("response"), dict):
@@ -38,7 +42,7 @@ def _response(steps: Iterable[JsonObject]) -> JsonObject | None:
     return last["response"] if ended else None
 
 
-def _message(steps: Iterable[JsonObject]) -> JsonObject | None:
+def _message(steps: Iterable[Step]) -> Step:
     message: dict[str, Any] | None = None
     blocks: dict[int, dict[str, Any]] = {}
     pieces: dict[int, list[str]] = {}  # of the input of a tool
@@ -68,7 +72,7 @@ def _message(steps: Iterable[JsonObject]) -> JsonObject | None:
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-def _grow(block: dict[str, Any], pieces: list[str], delta: JsonObject) -> None:
+def _grow(block: dict[str, Any], pieces: list[str], delta: Step) -> None:
     kind = delta.get("type")
     if kind == "input_json_delta":
         pieces.append(str(delta.get("partial_json") or ""))
@@ -79,7 +83,7 @@ def _grow(block: dict[str, Any], pieces: list[str], delta: JsonObject) -> None:
         block[name] = f"{block.get(name) or ''}{delta.get(name) or ''}"
 
 
-def _completion(steps: Iterable[JsonObject]) -> JsonObject | None:
+def _completion(steps: Iterable[Step]) -> Step:
     whole: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for step in steps:
@@ -94,7 +98,7 @@ def _completion(steps: Iterable[JsonObject]) -> JsonObject | None:
     return whole
 
 
-def _add(choice: dict[str, Any], part: JsonObject) -> None:
+def _add(choice: dict[str, Any], part: Step) -> None:
     message = choice.setdefault("message", {"role": "assistant", "content": None, "refusal": None})
     choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
     choice.setdefault("logprobs", part.get("logprobs"))
@@ -107,7 +111,7 @@ def _add(choice: dict[str, Any], part: JsonObject) -> None:
             message[name] = value
 
 
-def _add_calls(calls: list[dict[str, Any]], parts: Iterable[JsonObject]) -> None:
+def _add_calls(calls: list[dict[str, Any]], parts: Iterable[Step]) -> None:
     for part in parts:
         index = part.get("index")
         while isinstance(index, int) and len(calls) <= index:

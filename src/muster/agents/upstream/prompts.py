@@ -45,8 +45,8 @@ def _differing(before: Any, now: Any, place: str) -> Iterator[str]:
             yield from _differing(before.get(name), now.get(name), f"{place}.{name}")
     elif isinstance(before, list) and isinstance(now, list):
         for index in range(max(len(before), len(now))):
-            parts = (one[index] if index < len(one) else None for one in (before, now))
-            yield from _differing(*parts, f"{place}[{index}]")
+            then, there = (one[index] if index < len(one) else None for one in (before, now))
+            yield from _differing(then, there, f"{place}[{index}]")
     elif before != now:
         yield f"{place} was {_short(before)}, is {_short(now)}"
 
