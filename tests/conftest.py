@@ -50,6 +50,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if workers > 1 and not session.config.option.collectonly:
         forkserver.server()
         _read_modules_and_alphabets()
+        if any(item.nodeid.startswith("tests/api/") for item in session.items):
+            from tests.api import contract
+
+            contract.routes()  # every worker would make them again
     return run_in_workers(session, workers)
 
 
