@@ -23,7 +23,7 @@ from muster.store.postgres.failures import PostgresAddress, parse_address, poole
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
 from muster.store.postgres.versions import migrate, require_known_tables, require_usable, stored_version
-from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, migrations
+from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, newest_version
 from muster.store.tables import TABLES
 from muster.store.writer import Writer, require_loop
 
@@ -256,7 +256,7 @@ def look_at_database(url: str) -> DatabaseFacts:
     """Connect to a database and change nothing there."""
     with closing(PostgresConnection(parse_address(url))) as connection:
         server = str(connection.rows("describe_server", {})[0]["server"])
-        newest = migrations(POSTGRES)[-1][0]
+        newest = newest_version(POSTGRES)
         place, version = connection.address.shown, stored_version(connection)
         return DatabaseFacts(place=place, server=server, version=version, newest=newest)
 
