@@ -170,10 +170,11 @@ class Distribution:
         elif kind == "broken":
             raise RuntimeError(f"a worker cannot go on:\n{value}")
         else:
-            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=value)
-            self._report(report)
-            if report.when == "teardown":
-                self._left.discard(worker.given.popleft())
+            for data in value:
+                report = self._config.hook.pytest_report_from_serializable(config=self._config, data=data)
+                self._report(report)
+                if report.when == "teardown":
+                    self._left.discard(worker.given.popleft())
 
     def _bury(self, worker: Worker) -> None:
         """Fail the test in which a worker died, and start another worker; one that has nothing left may go."""
@@ -210,12 +211,13 @@ def _received(connection: Connection) -> tuple[str, Any]:
 
 
 class _Reports:
-    """Passes on what a worker finds out."""
+    """Passes on what a worker finds out: failures at once, and else when a test is over, which wakes nobody in vain."""
 
     tearing_down = False
 
     def __init__(self, config: pytest.Config, connection: Connection) -> None:
         self._config, self._connection = config, connection
+        self._kept: list[Any] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self) -> Iterator[None]:
@@ -228,7 +230,10 @@ class _Reports:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._connection.send(("report", data))
+        self._kept.append(data)
+        if report.failed or report.when == "teardown":
+            self._connection.send(("reports", self._kept))
+            self._kept = []
 
 
 def _work(session: pytest.Session, connection: Connection, folder: Path) -> None:
