@@ -32,7 +32,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 PARSING = tuple(
-    f"tests/{name}.py" for name in ("test_rooms", "test_names", "test_kinds", "test_near_duplicates", "store/test_base")
+    f"tests/{name}.py"
+    for name in (
+        "test_declared_once",
+        "test_kinds",
+        "test_names",
+        "test_near_duplicates",
+        "test_rooms",
+        "store/test_base",
+    )
 )
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
