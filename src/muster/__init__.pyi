@@ -124,7 +124,7 @@ from muster.domain.observation import Observer as Observer
 from muster.domain.observation import RunBegan as RunBegan
 from muster.domain.observation import RunEnded as RunEnded
 from muster.domain.patience import Patience as Patience
-from muster.domain.run import Dispatch as Dispatch
+from muster.domain.dispatch import Dispatch as Dispatch
 from muster.domain.run import Run as Run
 from muster.domain.run import RunState as RunState
 from muster.domain.run import User as User

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-MOST_FILES = 85
+MOST_FILES = 86
 
 # The second of two calls in one process counts, in all its threads: what only loads modules is past by then.
 TRACED = """

@@ -11,8 +11,8 @@ from muster.app.suites.plan import SuitePlan
 from muster.cli.suites.options import RejudgeArguments
 from muster.cli.suites.order import judge_again
 from muster.cli.terminal.output import CommonOptions
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
-from muster.domain.run import Dispatch, Mode
 from muster.sim.faults import Fault, FaultKind, Faults
 from muster.sim.options import Options
 from muster.suites.order import RejudgeOrder

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import partial
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 from muster.domain.errors import BadArgument
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 Microdollars = NewType("Microdollars", int)
 
@@ -27,11 +29,13 @@ class Lane(StrEnum):
     UNCERTAIN = "uncertain"  # the outcome is unknown: the most it can have cost
 
 
-def from_usd(amount: str | int | float | Decimal, argument: str = "the amount") -> Microdollars:
+def from_usd(amount: "str | int | float | Decimal", argument: str = "the amount") -> Microdollars:
     """Read an amount in dollars, exactly; finer than a microdollar is refused. Errors name the argument.
 
     A text must be written in the digits 0 to 9 with an optional point: no exponent, no underscores.
     """
+    from decimal import Decimal, InvalidOperation  # the bounds of orders are here too, and no help needs it
+
     if isinstance(amount, str) and _AMOUNT.fullmatch(amount) is None:
         raise _not_an_amount(amount, argument)
     try:

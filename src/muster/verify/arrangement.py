@@ -9,8 +9,8 @@ from typing import Any
 
 from muster.domain.call import SHORTEST_CACHED
 from muster.domain.canonical import canonical
+from muster.domain.dispatch import Mode
 from muster.domain.errors import BadArgument, Conflict, NotFound
-from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.text import typed
 from muster.text.secrets.redaction import Redactor

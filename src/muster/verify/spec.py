@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.dispatch import MODES, Mode
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
-from muster.domain.run import MODES, Mode
 from muster.text.declared_values import read_value
 from muster.text.expressions import parse
 from muster.text.json_documents import flaw_of

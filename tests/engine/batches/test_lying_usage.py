@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster.app import Muster
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.entry import AttemptState
 from muster.domain.money import MOST, Lane
-from muster.domain.run import LIVE, Dispatch, Run, RunState
+from muster.domain.run import Run, RunState
 from muster.store.base import Attempt
 from tests.engine.batches.house import ANTHROPIC, OPENAI, batch, survey
 from tests.engine.batches.liar import FIELDS, OBJECTS, Lie, before_a_liar

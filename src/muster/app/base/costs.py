@@ -9,8 +9,8 @@ from muster.agents.prices import price_of
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.domain.agent import Quote
 from muster.domain.call import Request
+from muster.domain.dispatch import Dispatch, Fallback, Mode
 from muster.domain.price import Price
-from muster.domain.run import Dispatch, Fallback, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.engine.calls.retry import RetryPolicy
 

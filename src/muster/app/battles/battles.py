@@ -46,13 +46,14 @@ from muster.battles.values import (
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Dispatch
 from muster.domain.effort import split_effort, with_effort
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, ErrorCollector
 from muster.domain.flaw import FieldFlaw, FlawCode, missing_flaw
 from muster.domain.media import Media, references
 from muster.domain.order import shared_fields
-from muster.domain.run import Dispatch, Run, RunState, state_after
+from muster.domain.run import Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
 from muster.text import typed

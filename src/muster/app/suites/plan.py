@@ -11,10 +11,10 @@ from muster.councils.spec import CouncilSpec
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, ask
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.media import require_media
-from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.suites.cases import CaseReader, Unit, Units
 from muster.suites.checks.scoring import evaluators_of

@@ -8,7 +8,6 @@ from rich.table import Table
 
 from muster.app import Muster
 from muster.app.base.costs import ATTEMPTS, Load
-from muster.app.runs.options import dispatch_of
 from muster.app.suites.exact import ExactCount
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.values import MOST_TOOL_TURNS
@@ -21,6 +20,7 @@ from muster.cli.terminal.output import CommonOptions, answer, fail, note
 from muster.cli.terminal.table import Column, filled, fitting
 from muster.domain.errors import BadArgument
 from muster.domain.money import show_usd, usd_format
+from muster.domain.run_order import dispatch_of
 from muster.settings import parse_budget
 from muster.text.words import count
 

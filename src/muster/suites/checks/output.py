@@ -21,7 +21,7 @@ from muster.text.json_documents import decode, finite, flaw_of
 from muster.text.limited import patterns
 from muster.text.schemas import json_schema
 from muster.text.schemas.json_schema import flaw, require_schema
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 
 LONGEST_QUICK = 50_000  # characters of an answer that any check goes through in some hundredths of a second
 

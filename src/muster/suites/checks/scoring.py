@@ -22,7 +22,7 @@ from muster.suites.values.verdict import (
     Judgement,
     Observation,
 )
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 from muster.text.words import choice_error
 
 QUALITY = "quality"

@@ -20,7 +20,7 @@ from muster.suites.values.verdict import (
     Judgement,
     MemberVerdict,
 )
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 from muster.text.words import one_line
 
 STOPPED = "the run stopped before it came to this case"
