@@ -108,13 +108,14 @@ class ModelAgent:
         pricing, place = self._pricing_for(DAY), self._account.place
         if pricing.standard is None and not self._unpriced_ok:
             raise _no_price(place, self._near)
-        if pricing.standard is not None and not pricing.reserved:
+        is_priced = bool(pricing.reserved)
+        if pricing.standard is not None and not is_priced:
             raise _no_tier(place, pricing.asked or "", tuple(pricing.tiers))
         body = self._wire.encode(request, stream=False)
         if not request.has_media:  # it is sent as another value, which has the bytes
             self._drafts.keep(request, body)
         ceiling = self._ceiling(request, len(body) + self._more)
-        most = pricing.most(ceiling.input, ceiling.output) if pricing.reserved else NOTHING
+        most = pricing.most(ceiling.input, ceiling.output) if is_priced else NOTHING
         shown = self._profile.media_tokens(request)
         tokens = len(body) // BYTES_PER_TOKEN + shown + ceiling.output
         return Quote(most=most, tokens=tokens, standard=pricing.flex_instead_of)

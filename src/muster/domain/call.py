@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
@@ -123,6 +124,9 @@ class Tool:
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
+_CONTENT = attrgetter("content")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What is asked; `volatile` goes to agents that have a place for it, and is no part of the identity."""
@@ -164,12 +168,12 @@ class Request:
     @property
     def has_blocks(self) -> bool:
         """Whether an earlier answer in it is given as its provider gave it."""
-        return any(message.blocks is not None for message in self.messages)
+        return AnswerBlocks in map(type, map(_CONTENT, self.messages))
 
     @property
     def has_media(self) -> bool:
         """Whether it shows images or documents."""
-        return any(type(message.content) is tuple for message in self.messages)
+        return tuple in map(type, map(_CONTENT, self.messages))  # every call asks eight times: without a generator
 
     @property
     def media(self) -> tuple[Media, ...]:

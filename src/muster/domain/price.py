@@ -72,6 +72,8 @@ class Price:
         exact = max(rates.dearest_input for rates in candidates) * input_tokens
         exact += max(rates.output for rates in candidates) * output_tokens
         most = Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
+        if not self.others:
+            return most
         return max((most, *(other.most(input_tokens, output_tokens) for other in self.others)))
 
 
@@ -127,7 +129,9 @@ class Pricing:
 
     def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
         """Return the maximum cost of a request with at most so many tokens in and out."""
-        return max(price.most(input_tokens, output_tokens) for price in self.reserved)
+        first, *others = self.reserved
+        most = first.most(input_tokens, output_tokens)
+        return max(most, *(price.most(input_tokens, output_tokens) for price in others)) if others else most
 
 
 def _dearness(price: Price) -> tuple[Decimal, Decimal]:

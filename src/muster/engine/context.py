@@ -240,7 +240,7 @@ class Context:
         )
         asked, step = agent.name if isinstance(agent, Command) else agent, STEP.get()
 
-        async def calling() -> Reply[Any]:
+        async def calling() -> "Reply[Any]":  # quoted: it is made for every call, and takes a while to evaluate
             made = making()
             found = made if schema is None else AskedData(self._run.id, key, asked, schema).of(made)
             return await (found if step is None else inside(step, found))
