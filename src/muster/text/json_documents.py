@@ -9,6 +9,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
+from muster.domain.flaw import FieldFlaw, FlawCode
 
 Fits = Callable[[Mapping[str, Json]], bool]
 
@@ -326,6 +327,20 @@ def flaw_of(value: Json) -> str | None:
             return None
         level = below
     return f"it is nested more than {_DEEPEST} levels deep"
+
+
+def number_flaw(value: Json, path: str = "") -> FieldFlaw | None:
+    """Return what is wrong with the first number in a decoded value that cannot be stored, by its path."""
+    if isinstance(value, dict):
+        places = ((f"{path}.{name[:_QUOTED]}" if path else name[:_QUOTED], inner) for name, inner in value.items())
+    elif isinstance(value, list):
+        places = ((f"{path}[{number}]", inner) for number, inner in enumerate(value))
+    elif _number_flaw(value) is None:
+        return None
+    else:
+        kind = "a finite number" if isinstance(value, float) else "an integer of at most 64 bits"
+        return FieldFlaw(path=path, message=f"must be {kind}", code=FlawCode.OUT_OF_BOUNDS)
+    return next(filter(None, (number_flaw(inner, place) for place, inner in places)), None)
 
 
 def _number_flaw(item: Json) -> str | None:

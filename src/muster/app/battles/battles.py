@@ -222,7 +222,8 @@ class Battles(KindPart):
     def check(self, spec: BattleSpec, dispatch: Dispatch, quoting: Quoting = Quoting.FIRST) -> None:
         """Raise what would keep a battle from being played: an agent, a key or a price that is not there."""
         quoter = Quoter(self._directory, dispatch, quoting)
-        for name in spec.judges:
+        for name in filter(None, dict.fromkeys((spec.judge, spec.confirm_judge))):
+            self._directory.find(name)  # without a goal nobody asks a judge, and yet it must be one
             if self._directory.is_person(name):
                 raise BadArgument(
                     f"agent {name!r} is a person and cannot judge a battle", suggestions=("name a model",)

@@ -63,7 +63,7 @@ class Batches:
         if found:
             ids = ", ".join(batch.id for batch in found[:5])
             raise BadArgument(f"{reference!r} matches {len(found)} batches: {ids}")
-        raise NotFound(f"batch {reference!r} not found", suggestions=("muster batch list",))
+        raise NotFound(f"batch {reference!r} not found", suggestions=("muster batch list",), given=reference)
 
     async def list(
         self, states: Sequence[BatchState | str] = (), limit: int = 100, *, after: str | None = None
@@ -79,7 +79,7 @@ class Batches:
         """Read a batch anew."""
         found = await self._store.batches.get(batch)
         if found is None:
-            raise NotFound(f"batch {batch} not found")
+            raise NotFound(f"batch {batch} not found", given=batch)
         [corrected] = await self._planned.corrected([found])
         return corrected
 

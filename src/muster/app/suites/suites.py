@@ -247,7 +247,9 @@ class Suites(KindPart):
         except NotFound as error:
             if not self._has_files:
                 raise
-            raise NotFound(f"{error.message}, and no such file exists", suggestions=error.suggestions) from None
+            raise NotFound(
+                f"{error.message}, and no such file exists", suggestions=error.suggestions, given=error.given
+            ) from None
 
     async def _find_stored(self, reference: str) -> Run:
         """Return the run of a reference; `last` is the last run of a suite, whatever was run after it."""
