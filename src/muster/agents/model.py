@@ -215,8 +215,8 @@ def _no_tier(place: str, tier: str, known: Sequence[str]) -> BadConfiguration:
     )
 
 
-MOST = 512  # requests
-LONGEST = 16_384  # bytes: a longer one is written again rather than kept by every call that waits
+MAX_CACHED_BODIES = 512  # requests
+MAX_CACHED_BODY = 16_384  # bytes: a longer one is written again rather than kept by every call that waits
 
 
 class BodyCache:
@@ -227,10 +227,10 @@ class BodyCache:
 
     def keep(self, request: Request, body: bytes) -> None:
         """Keep the body of a request."""
-        if len(body) > LONGEST:
+        if len(body) > MAX_CACHED_BODY:
             return
         self._kept[id(request)] = request, body
-        if len(self._kept) > MOST:
+        if len(self._kept) > MAX_CACHED_BODIES:
             del self._kept[next(iter(self._kept))]
 
     def take(self, request: Request) -> bytes | None:

@@ -15,8 +15,8 @@ Microdollars = NewType("Microdollars", int)
 
 NOTHING = Microdollars(0)
 MAX_USD = 1_000_000  # of one budget
-MOST_DOLLARS = 1_000_000_000
-MOST = Microdollars(MOST_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
+MAX_DOLLARS = 1_000_000_000
+MAX_COST = Microdollars(MAX_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
 
 _AMOUNT = re.compile(r"-?[0-9]+(?:\.[0-9]*)?|-?\.[0-9]+")
 
@@ -42,7 +42,7 @@ def from_usd(amount: "str | int | float | Decimal", argument: str = "the amount"
         dollars = Decimal(str(amount))
     except InvalidOperation:
         dollars = Decimal("NaN")
-    if not dollars.is_finite() or dollars.copy_abs() > MOST_DOLLARS:
+    if not dollars.is_finite() or dollars.copy_abs() > MAX_DOLLARS:
         raise _not_an_amount(amount, argument)
     micro = dollars * 1_000_000
     whole = int(micro)
@@ -53,7 +53,7 @@ def from_usd(amount: "str | int | float | Decimal", argument: str = "the amount"
 
 def is_cost(value: object) -> bool:
     """Return whether a value can be the cost of a call: an integer of microdollars, from zero to a billion dollars."""
-    return type(value) is int and 0 <= value <= MOST
+    return type(value) is int and 0 <= value <= MAX_COST
 
 
 def _not_an_amount(amount: object, argument: str) -> BadArgument:

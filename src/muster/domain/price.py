@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from muster.domain.call import Usage
-from muster.domain.money import MOST, Microdollars
+from muster.domain.money import MAX_COST, Microdollars
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Rates:
         exact = plain * usage.input + output * usage.output
         if usage.cache_read or usage.cache_write or usage.cache_write_1h:
             exact += read * usage.cache_read + write * usage.cache_write + write_1h * usage.cache_write_1h
-        return min(Microdollars(-(-exact // scale)), MOST)  # a store counts in 64 bits
+        return min(Microdollars(-(-exact // scale)), MAX_COST)  # a store counts in 64 bits
 
     @property
     def dearest_input(self) -> Decimal:

@@ -10,7 +10,7 @@ from muster.app import Muster
 from muster.app.base.costs import ATTEMPTS, Load
 from muster.app.suites.exact import ExactCount
 from muster.app.suites.plan import SuitePlan
-from muster.app.suites.values import MOST_TOOL_TURNS
+from muster.app.suites.values import MAX_TOOL_TURNS
 from muster.app.views.plans import plan_view
 from muster.cli.options import require_dispatch
 from muster.cli.session import with_muster
@@ -110,7 +110,7 @@ def _notes(found: SuitePlan, cap: int | None) -> list[str]:
     if found.judge.calls:
         lines.append("the maximum includes one repair of each verdict, which judges seldom need")
     if found.may_call_tools:
-        lines.append(f"the maximum includes {MOST_TOOL_TURNS} rounds of tool calls in each turn of a case with tools")
+        lines.append(f"the maximum includes {MAX_TOOL_TURNS} rounds of tool calls in each turn of a case with tools")
     return [*lines, *bound_words(found.all, cap)]
 
 
