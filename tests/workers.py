@@ -29,7 +29,7 @@ LANES = (
     "postgres",
     "source",
 )  # markers of tests that share something that is slow to start, by the number of a worker
-MOST_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
+MAX_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
 END_SECONDS = 20.0  # for a worker that is told to end
 # Begun first, for the same reason; the files beside this one are of that kind too.
 SLOW_FOLDERS = ("testing", "witness", "chaos", "cli", "git", "app", "mcp", "api", "battles", "pool", "councils")
@@ -61,7 +61,7 @@ class TestQueue:
         """Return the next tests for a worker; none are left when it is empty."""
         for lane in self._lanes[worker.number :: workers]:  # of few workers one has several
             if lane:
-                return _cut(lane, MOST_AT_ONCE)
+                return _cut(lane, MAX_AT_ONCE)
         if worker.file not in self._files:
             worker.file = self._next_file()
         if worker.file is None:
@@ -69,7 +69,7 @@ class TestQueue:
         self._begun.add(worker.file)
         left = sum(map(len, self._files.values()))
         tests = self._files[worker.file]
-        found = _cut(tests, max(1, min(MOST_AT_ONCE, left // (4 * workers))))
+        found = _cut(tests, max(1, min(MAX_AT_ONCE, left // (4 * workers))))
         if not tests:
             del self._files[worker.file]
         return found

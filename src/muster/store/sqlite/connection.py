@@ -27,7 +27,7 @@ from muster.store.queries import (
 from muster.store.sqlite.failures import explained, identity_of, vanished
 
 BUSY_SECONDS = 30.0
-MOST_ROWS = 32
+MAX_ROWS = 32
 PAGE_ROWS = 1000  # of groups that are larger still: pages of results
 IGNORE = ".gitignore"  # is put into a folder that is made for a store
 OWN_FOLDER = ".muster"  # may hold markers before there is a store
@@ -126,7 +126,7 @@ class SqliteConnection:
         # return it. Up to so many, so that SQLite keeps the spelling for each number of rows prepared.
         whole = len(rows) - len(rows) % PAGE_ROWS
         starts = [(start, PAGE_ROWS) for start in range(0, whole, PAGE_ROWS)]
-        starts += [(start, MOST_ROWS) for start in range(whole, len(rows), MOST_ROWS)]
+        starts += [(start, MAX_ROWS) for start in range(whole, len(rows), MAX_ROWS)]
         return sum(self._execute_rows(query, rows[start : start + size]) for start, size in starts)
 
     def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: Otherwise | None = None) -> None:
