@@ -21,7 +21,7 @@ from tests.text.secrets.samples import BY_FORM, BY_NAME, PASSWORDS, samples
 from muster.text.secrets.redaction import GUESSED, Redactor
 
 SUFFIXES = frozenset({".py", ".pyi", ".js", ".ts", ".json", ".toml", ".yaml", ".yml", ".cfg", ".ini", ".sh", ".html"})
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 LENGTHS = (8, 10, 12, 16)
 
 
@@ -56,7 +56,7 @@ def packages(number: int) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and _size(path) <= MOST_BYTES)
+    return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and _size(path) <= MAX_BYTES)
 
 
 def _size(path: Path) -> int:

@@ -32,9 +32,10 @@ from muster.app.suites.suites import Suites
 from muster.app.verify.code_repairs import CodeRepairs
 from muster.app.verify.verifications import Verifications
 from muster.domain.call import Timings, Trace
+from muster.domain.dispatch import Mode
 from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
 from muster.domain.money import Lane
-from muster.domain.run import CallCounts, Mode, Spent
+from muster.domain.run import CallCounts, Spent
 from muster.store.base import Attempt
 
 # The parts by their names in the heads of the tables.

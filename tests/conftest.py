@@ -32,7 +32,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 PARSING = tuple(
-    f"tests/{name}.py" for name in ("test_rooms", "test_names", "test_kinds", "test_near_duplicates", "store/test_base")
+    f"tests/{name}.py"
+    for name in (
+        "test_declared_once",
+        "test_kinds",
+        "test_names",
+        "test_near_duplicates",
+        "test_rooms",
+        "store/test_base",
+    )
 )
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -50,6 +58,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if workers > 1 and not session.config.option.collectonly:
         forkserver.server()
         _read_modules_and_alphabets()
+        if any(item.nodeid.startswith("tests/api/") for item in session.items):
+            from tests.api import contract
+
+            contract.routes()  # every worker would make them again
     return run_in_workers(session, workers)
 
 

@@ -352,6 +352,9 @@ def load() -> None:
     get_snapshot()
     importlib.import_module("muster.store.queries").queries()
     importlib.import_module("muster.text.secrets.redaction").redact("a text in which nothing is to be found")
+    importlib.import_module("muster.api.app").description()
+    importlib.import_module("muster.store.sqlite.connection").empty_store()
+    gc.set_threshold(50_000, 20, 20)  # as in tests/conftest.py: a command lives for a moment
     gc.freeze()
 
 

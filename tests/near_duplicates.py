@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from .test_rooms import modules
+from .test_rooms import modules, nodes_of
 
 MIN_SHARED = 4  # fields
 MIN_SHARE = 0.8  # of the fields of the larger class
@@ -38,7 +38,7 @@ class NearDuplicate:
 def value_classes() -> Iterator[ValueClass]:
     """Yield every value class of the source that declares enough fields to be compared."""
     for module, tree in modules().items():
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.ClassDef) and _is_value(node):
                 fields = frozenset(_fields(node))
                 if len(fields) >= MIN_SHARED:

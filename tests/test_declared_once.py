@@ -18,6 +18,7 @@ from pydantic.alias_generators import to_camel
 
 from muster.domain.order import DeclaredField, order_fields
 from tests.orders import ORDERS
+from tests.test_rooms import nodes_of, trees, walk
 
 SOURCE = Path(__file__).parent.parent / "src/muster"
 DOORS = ("cli", "api", "mcp", "app/serving")
@@ -135,10 +136,10 @@ OTHER_THINGS = {
 def declared_by_doors() -> set[tuple[str, str]]:
     """Return what doors declare under the name of any field of an order: with bounds, or as a parameter of the door."""
     found = set()
-    for file, text in sources().items():
-        if not file.endswith(".py") or not file.startswith(DOORS) or _declares(file):
+    for file, tree in trees().items():
+        if not file.startswith(DOORS) or _declares(file):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes_of(tree):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 name, annotation = node.target.id, node.annotation
             elif isinstance(node, ast.arg) and node.annotation is not None:
@@ -153,7 +154,7 @@ def declared_by_doors() -> set[tuple[str, str]]:
 
 def _calls(annotation: ast.expr, names: Collection[str]) -> bool:
     """Return whether an annotation says how a door takes a value, by one of these: as an option, a field, a query."""
-    calls = (node.func for node in ast.walk(annotation) if isinstance(node, ast.Call))
+    calls = (node.func for node in walk(annotation) if isinstance(node, ast.Call))
     return any(isinstance(each, ast.Name) and each.id in names for each in calls)
 
 
@@ -232,15 +233,13 @@ def _has_value(field: DeclaredField) -> bool:
 
 def values_written(file: str) -> set[str]:
     """Return the fields that a file declares with a bound or a default of its own, which is not a named constant."""
-    if not file.endswith(".py"):
-        return set()
-    declared = _declarations(ast.parse(sources()[file]))
+    declared = _declarations(trees()[file]) if file in trees() else ()
     return {name for name, parts in declared if name in valued() and any(map(_says_value, parts))}
 
 
 def _declarations(tree: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
     """Yield the fields of classes and the parameters that have a default, with the default and all bounds."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             yield node.target.id, [*_bounds(node.annotation), *([] if node.value is None else [node.value])]
         elif isinstance(node, ast.arguments):
@@ -252,7 +251,7 @@ def _declarations(tree: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
 
 
 def _bounds(annotation: ast.expr) -> list[ast.expr]:
-    calls = (node for node in ast.walk(annotation) if isinstance(node, ast.keyword) and node.arg in BOUNDS)
+    calls = (node for node in walk(annotation) if isinstance(node, ast.keyword) and node.arg in BOUNDS)
     return [call.value for call in calls]
 
 

@@ -19,7 +19,7 @@ from muster.domain.order import order_fields
 from muster.engine.workload import REGISTRY
 
 from .app.test_verdicts import run_of
-from .test_rooms import trees
+from .test_rooms import nodes_of, trees, walk
 
 SOURCE = Path(muster.__file__).parent
 FEATURES = {"suites", "verify", "pool", "councils", "battles", "sim", "testing"}
@@ -53,10 +53,12 @@ OTHER_MEANINGS = {
 
 def names_a_kind(node: ast.AST, constants: Collection[str] = ()) -> bool:
     """Return whether an expression holds a name of a kind of work, or a constant that stands for one."""
-    inner = list(ast.walk(node))
-    literals = {part.value for part in inner if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-    names = {part.id for part in inner if isinstance(part, ast.Name)}
-    return bool(literals & WORDS or names & CONSTANTS or names.intersection(constants))
+    return any(
+        part.value in WORDS
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        else isinstance(part, ast.Name) and (part.id in CONSTANTS or part.id in constants)
+        for part in walk(node)
+    )
 
 
 def is_comparison(node: ast.AST, constants: Collection[str] = ()) -> bool:
@@ -103,7 +105,7 @@ def _how_many(values: Sequence[ast.AST | None]) -> int:
 
 def aliases(tree: ast.Module) -> set[str]:
     """Return the names that stand for a kind in a module, because they are given one there."""
-    given = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    given = [(node.targets, node.value) for node in nodes_of(tree) if isinstance(node, ast.Assign)]
     plain = [(targets, value) for targets, value in given if isinstance(value, ast.Constant | ast.Attribute)]
     named = (target for targets, value in plain if names_a_kind(value) for target in targets)
     return {target.id for target in named if isinstance(target, ast.Name)}
@@ -114,7 +116,7 @@ def comparisons() -> Iterator[tuple[str, str]]:
     for name, tree in trees().items():
         if name.split("/")[0] not in FEATURES:
             constants = aliases(tree)
-            found = (ast.unparse(node) for node in ast.walk(tree) if is_comparison(node, constants))
+            found = (ast.unparse(node) for node in nodes_of(tree) if is_comparison(node, constants))
             yield from ((name, text) for text in found if not _means_something_else(name, text))
     for path in sorted((SOURCE / "store/sql").rglob("*.sql")):
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -13,10 +13,10 @@ import pytest
 
 from muster.cli.main import run
 from muster.domain.case import Status
-from muster.suites.compare.test import ALPHA, FEWEST, NOTICE, THRESHOLD
+from muster.suites.compare.test import ALPHA, MIN_PAIRS, NOTICE, THRESHOLD
 from muster.suites.format import forms
 from muster.suites.format.lint import CANONICAL_TAGS
-from muster.suites.format.resolve import LONGEST_ID
+from muster.suites.format.resolve import MAX_ID
 from muster.suites.reports.formats import WRITERS
 from muster.suites.values.case import DEFAULT_GOLDEN_THRESHOLD, CheckKind, Evaluator, ToolOrder
 from muster.suites.values.rules import DEFAULT_THRESHOLD
@@ -120,8 +120,8 @@ def test_the_numbers_are_as_they_are_told() -> None:
     assert f"`golden_threshold` ({DEFAULT_GOLDEN_THRESHOLD})" in SUITES
     assert f"`--alpha` ({ALPHA})" in SUITES
     assert f"`--notice` ({NOTICE:.2f}, {100 * NOTICE:.0f} points" in SUITES
-    assert f"`--threshold` ({THRESHOLD}), with {'five' if FEWEST == 5 else FEWEST} pairs" in SUITES
-    assert f"at most {LONGEST_ID} characters" in SUITES
+    assert f"`--threshold` ({THRESHOLD}), with {'five' if MIN_PAIRS == 5 else MIN_PAIRS} pairs" in SUITES
+    assert f"at most {MAX_ID} characters" in SUITES
 
 
 def test_what_the_document_points_at_is_there() -> None:

@@ -29,7 +29,7 @@ LANES = (
     "postgres",
     "source",
 )  # markers of tests that share something that is slow to start, by the number of a worker
-MOST_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
+MAX_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
 END_SECONDS = 20.0  # for a worker that is told to end
 # Begun first, for the same reason; the files beside this one are of that kind too.
 SLOW_FOLDERS = ("testing", "witness", "chaos", "cli", "git", "app", "mcp", "api", "battles", "pool", "councils")
@@ -61,7 +61,7 @@ class TestQueue:
         """Return the next tests for a worker; none are left when it is empty."""
         for lane in self._lanes[worker.number :: workers]:  # of few workers one has several
             if lane:
-                return _cut(lane, MOST_AT_ONCE)
+                return _cut(lane, MAX_AT_ONCE)
         if worker.file not in self._files:
             worker.file = self._next_file()
         if worker.file is None:
@@ -69,7 +69,7 @@ class TestQueue:
         self._begun.add(worker.file)
         left = sum(map(len, self._files.values()))
         tests = self._files[worker.file]
-        found = _cut(tests, max(1, min(MOST_AT_ONCE, left // (4 * workers))))
+        found = _cut(tests, max(1, min(MAX_AT_ONCE, left // (4 * workers))))
         if not tests:
             del self._files[worker.file]
         return found
@@ -170,10 +170,11 @@ class Distribution:
         elif kind == "broken":
             raise RuntimeError(f"a worker cannot go on:\n{value}")
         else:
-            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=value)
-            self._report(report)
-            if report.when == "teardown":
-                self._left.discard(worker.given.popleft())
+            for data in value:
+                report = self._config.hook.pytest_report_from_serializable(config=self._config, data=data)
+                self._report(report)
+                if report.when == "teardown":
+                    self._left.discard(worker.given.popleft())
 
     def _bury(self, worker: Worker) -> None:
         """Fail the test in which a worker died, and start another worker; one that has nothing left may go."""
@@ -210,12 +211,13 @@ def _received(connection: Connection) -> tuple[str, Any]:
 
 
 class _Reports:
-    """Passes on what a worker finds out."""
+    """Passes on what a worker finds out: failures at once, and else when a test is over, which wakes nobody in vain."""
 
     tearing_down = False
 
     def __init__(self, config: pytest.Config, connection: Connection) -> None:
         self._config, self._connection = config, connection
+        self._kept: list[Any] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self) -> Iterator[None]:
@@ -228,7 +230,10 @@ class _Reports:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._connection.send(("report", data))
+        self._kept.append(data)
+        if report.failed or report.when == "teardown":
+            self._connection.send(("reports", self._kept))
+            self._kept = []
 
 
 def _work(session: pytest.Session, connection: Connection, folder: Path) -> None:

@@ -52,6 +52,7 @@ from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
 from muster.domain.call import message as message
 from muster.domain.canonical import Json as Json
+from muster.domain.dispatch import Dispatch as Dispatch
 from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
 from muster.domain.errors import AccessDenied as AccessDenied
@@ -124,7 +125,6 @@ from muster.domain.observation import Observer as Observer
 from muster.domain.observation import RunBegan as RunBegan
 from muster.domain.observation import RunEnded as RunEnded
 from muster.domain.patience import Patience as Patience
-from muster.domain.run import Dispatch as Dispatch
 from muster.domain.run import Run as Run
 from muster.domain.run import RunState as RunState
 from muster.domain.run import User as User

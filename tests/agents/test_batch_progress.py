@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.agents.anthropic import batch as anthropic
-from muster.agents.faults import MOST_MESSAGE, Account
+from muster.agents.faults import MAX_MESSAGE, Account
 from muster.agents.openai import batch as openai
 from muster.domain.batch import BatchProgress, ListedBatch, Phase, Shortfall
 from muster.domain.errors import OutcomeUnknown, Paid, TryLater
@@ -144,7 +144,7 @@ def test_a_batch_that_failed_without_a_word_failed(errors: Any) -> None:
 
 def test_thousands_of_reasons_are_cut() -> None:
     data = [{"message": "x" * 100, "line": n} for n in range(10_000)]
-    assert len(see(COMPLETIONS | {"status": "failed", "errors": {"data": data}})[0].message) == MOST_MESSAGE
+    assert len(see(COMPLETIONS | {"status": "failed", "errors": {"data": data}})[0].message) == MAX_MESSAGE
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from muster.agents.anthropic import answer as anthropic
-from muster.agents.faults import MOST_MESSAGE, Account, retry_after
+from muster.agents.faults import MAX_MESSAGE, Account, retry_after
 from muster.agents.openai import answer as openai
 from muster.domain.errors import (
     AuthRefused,
@@ -86,7 +86,7 @@ def test_any_body_makes_an_error(fault: Fault, body: bytes) -> None:
 @BOTH
 def test_long_messages_are_cut(fault: Fault) -> None:
     body = json.dumps({"error": {"message": "x" * 100_000}}).encode()
-    assert len(fault(400, {}, body, ACCOUNT).message) < MOST_MESSAGE + 100
+    assert len(fault(400, {}, body, ACCOUNT).message) < MAX_MESSAGE + 100
 
 
 def test_a_quota_that_is_used_up_stops_the_run() -> None:

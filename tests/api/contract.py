@@ -5,29 +5,21 @@ import re
 from functools import cache
 from typing import Any
 
-from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 
-from muster.api.app import ROUTERS
-from muster.api.schema import METHODS, described
+from muster.api.app import description
+from muster.api.schema import METHODS
 
 NOT_OF_ROUTES = {405, 204}  # of methods that a path does not take, and of preflights
 
 
 @cache
-def schema() -> dict[str, Any]:
-    app = FastAPI(title="Muster", version="1")
-    for router in ROUTERS:
-        app.include_router(router)
-    return described(app, ROUTERS)
-
-
-@cache
 def routes() -> list[tuple[str, str, re.Pattern[str], dict[str, Any]]]:
     """Return method, path, the pattern of the path, and the operation; fixed paths before those with names."""
+    schema: dict[str, Any] = description()
     found = [
         (method, path, re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), operations[method])
-        for path, operations in schema()["paths"].items()
+        for path, operations in schema["paths"].items()
         for method in METHODS
         if method in operations
     ]
@@ -37,9 +29,10 @@ def routes() -> list[tuple[str, str, re.Pattern[str], dict[str, Any]]]:
 @cache
 def _validator(name: str, status: int) -> Draft202012Validator | None:
     method, _, path = name.partition(" ")
-    response = schema()["paths"][path][method]["responses"][str(status)]
+    schema: dict[str, Any] = description()
+    response = schema["paths"][path][method]["responses"][str(status)]
     shape = response.get("content", {}).get("application/json", {}).get("schema")
-    return None if shape is None else Draft202012Validator({**shape, "components": schema()["components"]})
+    return None if shape is None else Draft202012Validator({**shape, "components": schema["components"]})
 
 
 def check(method: str, target: str, status: int, kind: str, body: bytes) -> None:

@@ -206,6 +206,28 @@ def test_unknown_paths_and_methods(server: Server) -> None:
     assert server.request("PUT", "/api/chains").headers["allow"] == "GET, HEAD, POST"
 
 
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/api/runs/none", ["run_id"]),
+        ("/api/batches/none", ["batch_id"]),
+        ("/api/tasks/none", ["task_id"]),
+        ("/api/pool/context/none", ["name"]),
+        ("/api/suites/trend?run=none", ["run"]),
+        ("/api/compare?a=none&b=other", ["a"]),
+        ("/api/compare?a=none&b=none", None),  # nobody knows which of the two is meant
+    ],
+)
+def test_what_is_not_there_is_told_by_the_field_that_names_it(
+    server: Server, path: str, fields: list[str] | None
+) -> None:
+    answer = server.get(path)
+    assert (answer.status, answer.error["code"]) == (404, "not_found")
+    told = answer.error.get("fields")
+    assert fields == (told and [one["path"] for one in told])
+    assert all(one["code"] == "unknown" and "none" in one["message"] for one in told or ())
+
+
 def test_a_request_id_is_the_clients_own_if_it_is_a_proper_one(server: Server) -> None:
     assert server.get("/healthz", **{"x-request-id": "abc-1"}).headers["x-request-id"] == "abc-1"
     assert server.get("/healthz", **{"x-request-id": "a b\tc"}).headers["x-request-id"] != "a b\tc"
@@ -233,6 +255,20 @@ def test_a_body_that_can_be_read_in_two_ways_is_refused(server: Server, raw: byt
     answer = server.request("POST", "/api/ask", raw=raw, headers={"content-type": "application/json"})
     assert (answer.status, answer.error["code"]) == (400, "bad_request")
     assert "twice" in answer.error["message"] or "NaN" in answer.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        (b'{"agent": "sim/echo", "prompt": "a", "seed": 1000000000000000000000}', "seed"),
+        (b'{"agent": "sim/echo", "prompt": "a", "schema": {"enum": ["b", {"c": 1e999}]}}', "schema.enum[1].c"),
+    ],
+)
+def test_a_number_that_cannot_be_stored_is_told_by_its_field(server: Server, raw: bytes, field: str) -> None:
+    answer = server.request("POST", "/api/ask", raw=raw, headers={"content-type": "application/json"})
+    assert (answer.status, answer.error["code"]) == (400, "bad_request")
+    assert [(one["path"], one["code"]) for one in answer.error["fields"]] == [(field, "out_of_bounds")]
+    assert answer.error["message"].startswith(f"body {field}: must be ")
 
 
 def test_every_route_with_a_body_refuses_a_key_that_stands_twice(server: Server) -> None:

@@ -12,10 +12,9 @@ from muster.app import open_muster
 from muster.app.base.costs import listed_price
 from muster.app.muster import Muster
 from muster.app.questions.ask import Question
-from muster.app.runs.options import chosen_dispatch
 from muster.domain.batch import Saving
+from muster.domain.dispatch import Dispatch, Fallback, Mode, chosen_dispatch
 from muster.domain.errors import BadArgument, BadConfiguration, RunFailed
-from muster.domain.run import Dispatch, Fallback, Mode
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY

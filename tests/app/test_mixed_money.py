@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from muster.app import open_muster
 from muster.app.base.costs import listed_price
 from muster.domain.call import Request, message
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.effort import EFFORT
 from muster.domain.money import Lane
 from muster.domain.patience import Patience
 from muster.domain.price import ServiceTier
-from muster.domain.run import Dispatch, Mode
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import Settings, load_settings

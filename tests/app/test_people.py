@@ -16,9 +16,10 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.questions import MAX_ANSWER, OpenQuestion
 from muster.app.suites.generation import Generation
 from muster.app.verify.request import ConcludedVerification
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, Conflict, NotFound, TimedOut
-from muster.domain.run import Dispatch, Mode, RunState
+from muster.domain.run import RunState
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.views.subjects import LONGEST, subject_of
+from muster.app.views.subjects import MAX_SUBJECT, subject_of
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState
 
@@ -46,4 +46,4 @@ def test_a_subject_is_short_and_has_no_secrets() -> None:
     key = "sk-" + "ant-api03-" + "A1b2C3d4" * 8
     found = subject_of(a_run("ask", {"agent": "a", "prompt": f"Use {key} for " + "long " * 1000})) or ""
     assert key[:20] not in found
-    assert len(found) == LONGEST
+    assert len(found) == MAX_SUBJECT

@@ -39,7 +39,7 @@ REFUSING = {"rates": {"400": 0.5, "expired": 0.5}, "at_most_per_digest": 2}
 ALWAYS = {"rates": {"400": 1.0}}
 HASTE = ("--linger", "0.05", "--poll-interval", "0.05")
 TIGHT_USD = {"live": "0.0004", "child": "0.0005", "batch": "0.0002", "chain": "0.0004", "task": "0.0001"}
-ROUNDS, ACTORS, MOST_TRIES = 3, 3, 8
+ROUNDS, ACTORS, MAX_TRIES = 3, 3, 8
 EXITS = (0, 1, 3, 4, -9)
 TASK = "one small task"
 
@@ -166,7 +166,7 @@ class Resumes:
 
     async def finish(self, run: str) -> None:
         """Resume until it has completed."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             if self.end(run)["state"] == "completed":
                 return
             await self.muster(*self.doors(run)[0 if self.kind == "task" else 1])

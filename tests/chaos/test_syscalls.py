@@ -25,7 +25,7 @@ from tests.chaos.stage import PATIENCE, Ended, Stage, declare_prices
 from tests.rehearsal import ForkedRehearsal
 
 SEEDS = {"live": 50, "batch": 50, "mixed": 50}  # the first of them go through all kinds of calls, about thirty
-MOST_KILLS = 3  # of one run
+MAX_KILLS = 3  # of one run
 TRIES = 6  # to kill the first process of a seed: threads differ from run to run, and a counted call may not come
 LINE = re.compile(rb"^(\d+) +(\w+)\(")
 
@@ -124,7 +124,7 @@ async def kill_and_finish(
     """Kill one process after the other, the first at a certain call, then let the last one finish."""
     killings = Killings()
     call = first
-    for _ in range(dice.randint(1, MOST_KILLS)):
+    for _ in range(dice.randint(1, MAX_KILLS)):
         place = dice.choice([place for place in places if place.call == call])
         ended = await trace(stage, order, "-o", "/dev/null", *place.inject())
         if not ended.killed:  # it was done before, or waits for what nobody can decide for it

@@ -215,6 +215,8 @@ BOUNDS = "out_of_bounds"
             [("--runs", BOUNDS), ("--concurrency", BOUNDS)],
         ),
         (("battle", *SIDES[:4], "--goal", GOAL), [("--judge", "missing")]),
+        (("battle", *SIDES[:4], "--judge", "nobody"), [("--judge", "invalid")]),
+        (("scale", *SIDES[:4], "--confirm-judge", "nobody"), [("--confirm-judge", "invalid")]),
         (
             ("battle", "-a", "no", "-c", "none", "--plateau-turns", "3"),
             [("--plateau-turns", "invalid"), ("--agent", "invalid"), ("--counterpart", "invalid")],

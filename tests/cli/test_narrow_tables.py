@@ -28,10 +28,11 @@ from muster.cli.verify.plan import plan_table
 from muster.cli.verify.table import tell_report
 from muster.domain.batch import Batch, BatchEndpoint, BatchState
 from muster.domain.call import Reply, Stop, Usage
+from muster.domain.dispatch import Mode
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import BudgetedCost, CallCounts, Lease, Mode, Run, RunState, Spent
+from muster.domain.run import BudgetedCost, CallCounts, Lease, Run, RunState, Spent
 from muster.domain.task import TaskState
 from muster.store.base import SlotRecord
 from muster.verify.findings.finding import Counts

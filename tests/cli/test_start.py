@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.kinds import KINDS
+from muster.app.kinds import KINDS, QUESTION, app_kind
 from muster.cli.commands import COMMANDS
 from muster.cli.line import CommandEntry
 
@@ -21,18 +21,35 @@ AGENTS = {
 }
 
 
+ASKED = app_kind(QUESTION.workload)
+
+# What one live question has no use for, besides the orders and workloads of other kinds of work.
+NOT_FOR_A_QUESTION = {
+    "rich", "zoneinfo", "muster.app.metrics", "muster.app.parts.spending", "muster.app.runs.reports",
+    "muster.cli.outcome", "muster.cli.reports", "muster.engine.batches.batcher", "muster.engine.queue.turns",
+    "muster.engine.worker", "muster.reporting.runs", "muster.text.document_tree", "muster.text.expressions",
+    "muster.text.media_files",
+}  # fmt: skip
+LOADED = """
+import sys
+from muster.cli.main import run
+code = run(sys.argv[1:])
+print("loaded:", *sys.modules, file=sys.stderr)
+sys.exit(code)
+"""
+
+
 def loaded(shell: Shell, *words: str) -> set[str]:
-    """Name the modules that a command loads."""
-    python, *rest = COMMAND
+    """Name the modules that a command loads, those too that it loads by their names."""
     done = subprocess.run(
-        [python, "-X", "importtime", *rest, *words],
+        [COMMAND[0], "-c", LOADED, *words],
         cwd=shell.folder,
         env=shell.environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    return set(done.stderr.rpartition("loaded:")[2].split())
 
 
 def test_a_command_that_asks_nobody_loads_no_agent_and_no_reader_of_suites(shell: Shell) -> None:
@@ -46,6 +63,14 @@ def test_a_question_to_a_script_loads_no_other_kind_of_agent(shell: Shell, tmp_p
     found = loaded(shell, "ask", "here", "hello", "--json")
     assert "muster.agents.scripted" in found
     assert not found & (HEAVY | AGENTS)
+
+
+def test_a_question_loads_nothing_that_only_other_commands_need(shell: Shell) -> None:
+    found = loaded(shell, "ask", "sim/echo", "hello")
+    orders = {known.kind.order.partition(":")[0] for known in KINDS if known.kind.order and known is not ASKED}
+    workloads = {known.kind.module for known in KINDS if known.kind.module and known is not ASKED}
+    assert "muster.app.questions.ask" in found
+    assert not found & (HEAVY | AGENTS | NOT_FOR_A_QUESTION | orders | workloads)
 
 
 def entries(table: Mapping[str, CommandEntry], path: str = "") -> Iterator[tuple[str, CommandEntry]]:
@@ -71,6 +96,8 @@ def test_the_help_of_a_command_whose_options_are_quick_to_load_is_in_the_table_a
 NOT_FOR_HELP = {
     "asyncio", "msgspec", "pydantic", "rich", "yaml", "muster.app.muster", "muster.engine", "muster.settings",
 }  # fmt: skip
+RUNS = {"decimal", "muster.domain.run", "muster.domain.budget"}  # and what they are made of
+FILTERED_BY_STATE = {"runs list", "batch list"}  # their options name the states
 MAX_MODULES = 65  # of Muster that a help loads; with all orders and their bases they were more than 80
 # Each help is written by a process of its own, forked from one that has loaded what all of them need.
 ALL_HELPS = """
@@ -119,6 +146,10 @@ def loaded_by_helps(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, se
 
 def test_no_help_loads_the_application_or_a_library_but_click(loaded_by_helps: Mapping[str, set[str]]) -> None:
     assert {path: found & NOT_FOR_HELP for path, found in loaded_by_helps.items() if found & NOT_FOR_HELP} == {}
+
+
+def test_a_help_loads_nothing_of_runs_unless_it_names_their_states(loaded_by_helps: Mapping[str, set[str]]) -> None:
+    assert {path for path, found in loaded_by_helps.items() if found & RUNS} == FILTERED_BY_STATE
 
 
 def test_a_help_loads_the_order_of_its_own_kind_of_work_and_no_other(loaded_by_helps: Mapping[str, set[str]]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-MOST_FILES = 85
+MAX_FILES = 86
 
 # The second of two calls in one process counts, in all its threads: what only loads modules is past by then.
 TRACED = """
@@ -58,7 +58,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_one_ask_passes_through_few_files(files: list[str]) -> None:
-    assert len(files) <= MOST_FILES, "\n".join([f"{len(files)} files:", *files])
+    assert len(files) <= MAX_FILES, "\n".join([f"{len(files)} files:", *files])
 
 
 def test_the_page_on_the_architecture_names_every_file_of_the_walk(files: list[str]) -> None:

@@ -33,7 +33,7 @@ PROGRAM = Path(__file__).parent / "programs" / "member.py"
 
 def program(behaviour: str = "good", answer: str = "42", word: str = "42") -> list[str]:
     """Return the command of a member of the exec protocol."""
-    return [sys.executable, str(PROGRAM), behaviour, answer, word]
+    return [sys.executable, "-I", "-S", str(PROGRAM), behaviour, answer, word]
 
 
 def declared(agents: Mapping[str, Sequence[str]], more: str = "", each: str = "") -> str:

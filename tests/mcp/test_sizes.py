@@ -241,4 +241,5 @@ async def test_all_calls_and_events_of_a_large_run_are_listed_once(tmp_path: Pat
         assert [row["kind"] for row in last["rows"]] == ["run.completed"]
         told = await desk.refused("result", id=run["id"], part="events", after="nonsense")
         assert told["message"] == "after must be the number of a row, not 'nonsense'"
-        assert (await desk.refused("result", id=run["id"], part="calls", after="nonsense"))["error"] == "not_found"
+        missing = await desk.refused("result", id=run["id"], part="calls", after="nonsense")
+        assert (missing["error"], [one["path"] for one in missing["fields"]]) == ("not_found", ["after"])

@@ -7,8 +7,9 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from muster.app import Muster, open_muster
+from muster.domain.dispatch import Mode
 from muster.domain.money import to_usd
-from muster.domain.run import Mode, RunState
+from muster.domain.run import RunState
 from muster.observability.call_totals import BOUNDS, SecondsHistogram
 from tests.engine.batches.house import ANTHROPIC, open_house, questions, survey, wait_for
 from tests.observability.house import watched_run

@@ -39,7 +39,7 @@ OVER = {S.COMPLETED, S.FAILED, S.CANCELED}
 NOT_DONE = {S.FAILED, S.CANCELED}
 PATIENCE = 60.0
 TOML = '[pool]\nslots = 2\nagent = "held"\n' + held.TOML
-MOST_REJECTIONS = 2
+MAX_REJECTIONS = 2
 T = TypeVar("T")
 numbers = st.integers(0, 7)
 
@@ -93,7 +93,7 @@ class TaskStates(RuleBasedStateMachine):
     def submit(self, review: bool, priority: int, after: int | None, late: bool) -> None:
         needs = () if after is None or not self.known else (self.one(after).id,)
         word = f"t{len(self.known)}"
-        spec = TaskSpec(prompt=word, review=review, max_rejections=MOST_REJECTIONS, priority=priority, after=needs)
+        spec = TaskSpec(prompt=word, review=review, max_rejections=MAX_REJECTIONS, priority=priority, after=needs)
         task = self.attempt(self.m.pool.tasks.submit(spec), allowed=not self.drained)
         if task is not None:
             assert task.state is S.PENDING

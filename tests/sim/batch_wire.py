@@ -13,6 +13,7 @@ from openai.types import Batch
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from muster.testing.clock import FakeClock
+from tests.sdk import anthropic_client, openai_client
 
 from .wire import Answer, dial, message, spell
 
@@ -23,17 +24,13 @@ OPENAI_FILES = "/openai/v1/files"
 
 @asynccontextmanager
 async def anthropic_of(server: Server, key: str = "k") -> AsyncIterator[AsyncAnthropic]:
-    async with AsyncAnthropic(
-        api_key=key, base_url=server.anthropic, max_retries=0, _strict_response_validation=True
-    ) as client:
+    async with anthropic_client(server.anthropic, key=key) as client:
         yield client
 
 
 @asynccontextmanager
 async def openai_of(server: Server, key: str = "k") -> AsyncIterator[AsyncOpenAI]:
-    async with AsyncOpenAI(
-        api_key=key, base_url=server.openai, max_retries=0, _strict_response_validation=True
-    ) as client:
+    async with openai_client(server.openai, key=key) as client:
         yield client
 
 

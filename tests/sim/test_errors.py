@@ -8,6 +8,7 @@ import pytest
 
 from muster.sim.options import Options
 from muster.sim.server import serve
+from tests.sdk import anthropic_client, openai_client
 
 from .wire import ANTHROPIC, OPENAI, ask, message, one_fault
 
@@ -47,7 +48,7 @@ OPENAI_ERRORS: dict[str, type[openai.APIStatusError]] = {
 async def test_the_sdk_of_anthropic_raises_the_right_error(kind: str) -> None:
     async with (
         serve(Options(faults=one_fault(kind))) as server,
-        anthropic.AsyncAnthropic(api_key="k", base_url=server.anthropic, max_retries=0) as client,
+        anthropic_client(server.anthropic, strict=False) as client,
     ):
         with pytest.raises(ANTHROPIC_ERRORS[kind]) as caught:
             await client.messages.create(model="m", max_tokens=5, messages=[{"role": "user", "content": "hi"}])
@@ -62,7 +63,7 @@ async def test_the_sdk_of_anthropic_raises_the_right_error(kind: str) -> None:
 async def test_the_sdk_of_openai_raises_the_right_error(kind: str) -> None:
     async with (
         serve(Options(faults=one_fault(kind))) as server,
-        openai.AsyncOpenAI(api_key="k", base_url=server.openai, max_retries=0) as client,
+        openai_client(server.openai, strict=False) as client,
     ):
         with pytest.raises(OPENAI_ERRORS[kind]) as caught:
             await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])

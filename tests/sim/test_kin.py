@@ -7,6 +7,7 @@ import pytest
 from muster.domain.provider import PROVIDERS
 from muster.sim.kin import KIN
 from muster.sim.server import serve
+from tests.sdk import openai_client
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -20,9 +21,7 @@ async def test_the_sdk_of_openai_is_answered(provider: str) -> None:
     model = "google/m" if provider == "vertex" else "m"
     async with (
         serve() as server,
-        openai.AsyncOpenAI(
-            api_key="sk-test", base_url=server.address(provider), _strict_response_validation=True, max_retries=0
-        ) as client,
+        openai_client(server.address(provider), key="sk-test") as client,
     ):
         said = await client.chat.completions.create(model=model, messages=HELLO)  # type: ignore[arg-type]
         assert said.choices[0].message.content == "hello"
@@ -40,7 +39,7 @@ async def test_the_sdk_of_openai_is_answered(provider: str) -> None:
 async def test_what_a_provider_does_not_take_is_refused(provider: str, field: dict[str, object]) -> None:
     async with (
         serve() as server,
-        openai.AsyncOpenAI(api_key="sk-test", base_url=server.address(provider), max_retries=0) as client,
+        openai_client(server.address(provider), key="sk-test", strict=False) as client,
     ):
         with pytest.raises(openai.APIStatusError) as refused:
             await client.chat.completions.create(model="m", messages=HELLO, extra_body=field)  # type: ignore[arg-type]

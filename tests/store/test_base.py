@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, get_origin, get_type_hints
 
 from muster.store import base
-from tests.test_rooms import trees
+from tests.test_rooms import nodes_of, trees, walk
 
 # These read nothing: a check of arguments, and a word to the writer.
 AT_ONCE = {
@@ -32,7 +32,7 @@ def is_awaited(method: Callable[..., Any]) -> bool:
 
 
 def annotations(tree: ast.AST) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             yield node.annotation
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
@@ -40,8 +40,17 @@ def annotations(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def names_in_annotations() -> set[str]:
-    parsed = trees().values()
-    return {word for tree in parsed for each in annotations(tree) for word in re.findall(r"\w+", ast.unparse(each))}
+    written = (part for tree in trees().values() for each in annotations(tree) for part in walk(each))
+    return {word for part in written for word in words_of(part)}
+
+
+def words_of(part: ast.AST) -> list[str]:
+    match part:
+        case ast.Name(id=word) | ast.Attribute(attr=word):
+            return [word]
+        case ast.Constant(value=str(text)):
+            return re.findall(r"\w+", text)
+    return []
 
 
 def test_each_protocol_is_named_in_an_annotation() -> None:

@@ -21,8 +21,8 @@ READ_ALL = {
     "select_known_batches": "a create that got no answer is looked for among all batches of the account",
 }
 STEPS = 1000  # instructions of SQLite's machine that are counted as one
-MOST_STEPS = RUNS // STEPS // 2  # a look at each run takes several instructions
-MOST_ROWS = RUNS // 50
+MAX_STEPS = RUNS // STEPS // 2  # a look at each run takes several instructions
+MAX_ROWS = RUNS // 50
 
 _RUN = run_id(50_002)
 _VALUES = {
@@ -97,7 +97,7 @@ def test_no_query_reads_all_that_sqlite_holds() -> None:
         database.execute(statement)
     steps = {name: _steps(database, text, _values(name, _names(text))) for name, text in queries().items()}
     database.close()
-    assert {name: taken for name, taken in steps.items() if taken > MOST_STEPS and name not in READ_ALL} == {}
+    assert {name: taken for name, taken in steps.items() if taken > MAX_STEPS and name not in READ_ALL} == {}
 
 
 _COUNTED = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
@@ -133,7 +133,7 @@ def test_no_query_reads_all_that_postgres_holds(database_url: str) -> None:
             if not query.text.startswith(b"CREATE"):
                 database.execute(f"PREPARE {name} AS ".encode() + query.text)
                 found[name] = _rows_read(database, name, _values(name, query.names).values())
-    assert {name: rows for name, rows in found.items() if rows > MOST_ROWS and name not in READ_ALL} == {}
+    assert {name: rows for name, rows in found.items() if rows > MAX_ROWS and name not in READ_ALL} == {}
 
 
 _LEVELS = """'{"lineage":"lineage:c","above":["run:p","lineage:p","user:u","pool:x"],"day_cap":null}'"""

@@ -78,9 +78,14 @@ async def test_a_store_of_an_older_version_keeps_what_was_asked_and_answered(tmp
     await store.maintenance.close()
 
 
-def test_a_new_store_has_the_tables_that_its_migrations_lead_to(tmp_path: Path) -> None:
-    with contextlib.closing(open_file(tmp_path / "new.db")):
-        pass
+@pytest.mark.parametrize("is_there", [False, True], ids=["no file", "an empty file"])
+def test_a_new_store_has_the_tables_that_its_migrations_lead_to(tmp_path: Path, is_there: bool) -> None:
+    if is_there:  # as where a file can only be made before its tables are
+        (tmp_path / "new.db").touch()
+    with contextlib.closing(open_file(tmp_path / "new.db")) as made:
+        assert (made.pragma("user_version"), made.pragma("journal_mode")) == (NEWEST, "wal")
+        assert made.pragma("integrity_check") == "ok"
+    assert [path.name for path in tmp_path.iterdir()] == ["new.db"]
     with contextlib.closing(sqlite3.connect(tmp_path / "old.db")) as old:
         for _, _, text in migrations("sqlite"):
             old.executescript(text)

@@ -15,7 +15,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import RunState, StartRequest
 from muster.store.base import RunRelease
 from muster.store.claims import CLAIM_SECONDS, claim_store, unclaim_store
-from muster.store.database.deletions import MOST_ROWS
+from muster.store.database.deletions import MAX_ROWS
 from muster.store.sqlite.connection import SqliteConnection
 from muster.store.sqlite.store import SqliteStore, open_sqlite
 from muster.testing.stores import NOW, driven, new_run, opening, replied, settling
@@ -58,7 +58,7 @@ def rows(path: Path) -> dict[str, int]:
 
 
 async def test_others_can_write_while_a_large_run_is_deleted(store: SqliteStore, path: Path) -> None:
-    run = await full_run(store, "run1", steps=8 * MOST_ROWS)
+    run = await full_run(store, "run1", steps=8 * MAX_ROWS)
     other = open_sqlite(path)
     deleting = asyncio.ensure_future(store.runs.delete(run, NOW))
     written = 0
@@ -77,7 +77,7 @@ async def test_others_can_write_while_a_large_run_is_deleted(store: SqliteStore,
 async def test_a_run_that_is_half_deleted_is_not_there_and_its_rest_goes_with_the_next(
     store: SqliteStore, path: Path
 ) -> None:
-    run, second = await full_run(store, "run1", steps=3 * MOST_ROWS), await full_run(store, "run2")
+    run, second = await full_run(store, "run1", steps=3 * MAX_ROWS), await full_run(store, "run2")
     deleting = asyncio.ensure_future(store.runs.delete(run, NOW))
     while await store.runs.get(run) is not None:
         await store.changes.wait(1, store.changes.commits)
@@ -94,7 +94,7 @@ async def test_a_run_that_is_half_deleted_is_not_there_and_its_rest_goes_with_th
 
 
 async def test_a_run_that_is_being_deleted_cannot_be_stored_again_until_it_is_gone(store: SqliteStore) -> None:
-    run = await full_run(store, "run1", steps=3 * MOST_ROWS)
+    run = await full_run(store, "run1", steps=3 * MAX_ROWS)
     whole = await store.runs.get(run)
     assert whole is not None
     deleting = asyncio.ensure_future(store.runs.delete(run, NOW))
@@ -121,7 +121,7 @@ async def test_a_vacuum_leaves_no_claim_and_an_empty_log_though_others_have_the_
     store: SqliteStore, path: Path
 ) -> None:
     other = open_sqlite(path)
-    await store.runs.delete(await full_run(other, "run1", steps=2 * MOST_ROWS), NOW)
+    await store.runs.delete(await full_run(other, "run1", steps=2 * MAX_ROWS), NOW)
     await store.maintenance.vacuum(DRIVER, NOW + 1)
     assert rows(path)["traits"] == 0
     await other.runs.get(RunId("run1"))

@@ -16,8 +16,8 @@ from muster.domain.errors import AuthRefused, InvalidRequest, Unreachable
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.suites.generate.draft import (
     ALIKE,
-    MOST_PARTS,
-    MOST_TEXT,
+    MAX_PARTS,
+    MAX_TEXT,
     KnownCases,
     RejectedCase,
     draft_of,
@@ -218,8 +218,8 @@ def test_only_the_fields_that_are_a_models_to_write_are_taken() -> None:
         ({"messages": []}, "no question"),
         ({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}, "no question"),
         ({"messages": [{"role": "user", "content": " "}]}, "no question"),
-        ({"messages": [{"role": "user", "content": "x"}] * (MOST_PARTS + 1)}, "too large"),
-        ({"messages": [{"role": "user", "content": "x" * (MOST_TEXT + 1)}]}, "too large"),
+        ({"messages": [{"role": "user", "content": "x"}] * (MAX_PARTS + 1)}, "too large"),
+        ({"messages": [{"role": "user", "content": "x" * (MAX_TEXT + 1)}]}, "too large"),
         ({"messages": [{"role": "user", "content": "read {{secret}}"}]}, "braces"),
         ({"messages": [{"role": "user", "content": "a\0b"}]}, "malformed"),
         ({"messages": [{"role": "user", "content": "half \ud83d"}]}, "malformed"),

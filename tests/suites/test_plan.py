@@ -11,13 +11,13 @@ from muster.app.suites.plan import SuitePlan
 from muster.cli.suites.options import RejudgeArguments
 from muster.cli.suites.order import judge_again
 from muster.cli.terminal.output import CommonOptions
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
-from muster.domain.run import Dispatch, Mode
 from muster.sim.faults import Fault, FaultKind, Faults
 from muster.sim.options import Options
 from muster.suites.order import RejudgeOrder
 from muster.suites.spec import read_spec
-from muster.suites.values.case import MOST_TOOL_TURNS
+from muster.suites.values.case import MAX_TOOL_TURNS
 from tests.suites.stage import JUDGE, MODEL, Stage, a_case, a_judged_case, a_suite, error_of, playing, stage
 
 NO_KEYS = {"ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}
@@ -118,7 +118,7 @@ async def test_the_most_counts_every_round_of_tool_calls(tmp_path: Path) -> None
         a_suite(tmp_path, a_case("tools", max_tokens=50, input={"tools": [look]}), a_case("plain", max_tokens=50))
         found = surveyed(s)
         run = await s.run()
-        assert (found.all.calls, found.all.most_calls) == (2, 2 + MOST_TOOL_TURNS)
+        assert (found.all.calls, found.all.most_calls) == (2, 2 + MAX_TOOL_TURNS)
         assert s.agent.audit.requests == run.calls.done == found.all.most_calls
         assert run.spent.settled <= found.all.most
 

@@ -10,7 +10,7 @@ import pytest
 from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.sim.options import Options
-from muster.suites.values.case import MOST_TOOL_TURNS
+from muster.suites.values.case import MAX_TOOL_TURNS
 from tests.suites.stage import MODEL, Cases, a_case, a_suite, playing, program, stage, statuses
 
 LOOK = {"name": "look", "arguments": {"city": "Bern", "unit": "C"}}
@@ -152,7 +152,7 @@ async def test_an_agent_that_calls_tools_without_end_is_an_error(tmp_path: Path)
     async with stage(tmp_path, playing({"answer": {"tool_calls": [LOOK]}})) as s:
         result = await s.one(expecting("endless", "go", FORWARDS, BERN))
         assert (result.status, (result.error or {})["code"]) == (Status.ERROR, "tool_turns")
-        assert len(result.keys) == s.agent.audit.calls == MOST_TOOL_TURNS + 1
+        assert len(result.keys) == s.agent.audit.calls == MAX_TOOL_TURNS + 1
 
 
 async def test_several_calls_at_once_are_all_answered(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from muster.agents.program.answer import END, START, find_marked
 from muster.agents.program.exec_protocol import is_evaluations, is_proposal
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
-from muster.text.json_documents import LONGEST, find, find_value, flaw_of, json_fault, parseable, read_object, readable
+from muster.text.json_documents import MAX_TEXT, find, find_value, flaw_of, json_fault, parseable, read_object, readable
 from muster.verify.findings.answers import bounded, cwe_of, replacement_of
 
 PAYLOAD = {"thought_process": "think", "content": "answer"}
@@ -304,7 +304,7 @@ def test_an_object_is_read_as_it_is(value: dict[str, Json], around: str) -> None
         "{" * 200_000,
         '{"a":' * 5_000 + "1" + "}" * 5_000,
         '{"a":' * 150 + "1" + "}" * 150,
-        " " * (LONGEST + 1),
+        " " * (MAX_TEXT + 1),
         "```" + "\n" * 100_000,
     ],
     ids=lambda value: str(value)[:30],

@@ -10,7 +10,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
 from muster.text.json_paths import compile_path
 from muster.text.limited.allowance import CpuAllowance
-from muster.text.limited.pattern_library import LONGEST
+from muster.text.limited.pattern_library import MAX_PATTERN
 from muster.text.limited.patterns import found_in, is_quick, pattern_flaw
 from muster.text.limited.process import TooSlow
 from tests.suites.checks.values import check
@@ -66,7 +66,7 @@ def test_many_places_share_the_time_of_one() -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        "x" * (LONGEST + 1),
+        "x" * (MAX_PATTERN + 1),
         "((x{1000}){1000}){1000}",
         "x{100000000}",
         "x{99999999999999999999}",

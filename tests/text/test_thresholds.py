@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
 from muster.text.expressions import parse
-from muster.text.thresholds import ThresholdResult, evaluate, known, reaches
+from muster.text.scores import reaches
+from muster.text.thresholds import ThresholdResult, evaluate, known
 
 LEAVES = ("critical == 0", "score >= 9", "high + low < 3")
 values = st.fixed_dictionaries(

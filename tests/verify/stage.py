@@ -11,8 +11,9 @@ from typing import Any
 
 from muster.app import Muster, open_muster
 from muster.domain.agent import Timeouts
+from muster.domain.dispatch import Dispatch
 from muster.domain.entry import Entry, EntryKind
-from muster.domain.run import Dispatch, Run, RunState
+from muster.domain.run import Run, RunState
 from muster.engine.batches.base import Patience
 from muster.settings import load_settings
 from muster.sim.options import Options

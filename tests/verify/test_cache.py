@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster.domain.run import Dispatch, Mode
+from muster.domain.dispatch import Dispatch, Mode
 from muster.sim.options import Options
 from muster.verify.declaration.verification import Limits
 from tests.verify.stage import ANTHROPIC, CODE, GOOD_REVIEW, OPENAI, WavesStage, a_model, a_reviewer, replying, stage

@@ -8,8 +8,9 @@ import pytest
 from muster.app.base.costs import Quoting
 from muster.app.verify.request import Prepared, VerifyChoice
 from muster.app.verify.verifications import VerifyFolders, declared
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadConfiguration, NotFound
-from muster.domain.run import Dispatch, Mode, RunState
+from muster.domain.run import RunState
 from muster.verify.declaration.verification import Limits
 from muster.verify.sources.files import FileSelection
 from muster.verify.spec import stored

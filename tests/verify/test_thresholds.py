@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster.domain.run import LIVE, Dispatch, Mode
+from muster.domain.dispatch import LIVE, Dispatch, Mode
 from muster.verify.declaration.verification import Limits, Shape
 from muster.verify.findings.journal import Ending
 from tests.suites.stage import playing

@@ -8,7 +8,8 @@ import pytest
 
 from muster.app.base.costs import Quoting
 from muster.app.verify.request import VerifyChoice
-from muster.domain.run import LIVE, Run
+from muster.domain.dispatch import LIVE
+from muster.domain.run import Run
 from muster.verify.declaration.verification import Verification
 from muster.verify.findings.finding import Counts, Finding
 from muster.verify.findings.journal import Ending

@@ -16,7 +16,7 @@ from .comparison import MISSING, compared, named_differences
 from .doors import DOORS, Record, command_starts, commands, jobs, requests, tools
 
 README = DOORS / "README.md"
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 MIN_HELD = {"tool-starts": 0.92}  # of the recorded leaves, where it is not 95 %: a digest in each start is another
 WHAT_TO_DO = f"restore what a door took, or name the place, with a reason, in {README.name} and in CHANGELOG.md"
 
@@ -70,7 +70,7 @@ def require_equal(name: str, found: Any) -> None:
         for leaf in changed
         if not any(pattern.match(leaf.place) for pattern in named.values())
     ]
-    assert not wrong, f"{len(wrong)} differences; {WHAT_TO_DO}\n" + "\n".join(wrong[:MOST_SHOWN])
+    assert not wrong, f"{len(wrong)} differences; {WHAT_TO_DO}\n" + "\n".join(wrong[:MAX_SHOWN])
     unused = [place for place, pattern in named.items() if not any(pattern.match(leaf.place) for leaf in changed)]
     assert unused == [], f"nothing is another there now: take these lines out of {README}"
     recorded = [leaf.place for leaf in leaves if leaf.old != MISSING]

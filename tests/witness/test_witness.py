@@ -25,7 +25,7 @@ from .recording import RECORDED, facts, names, paid, read, record_changes, recor
 from .steps import CHANGES, FINISHED, LEFT_OUT, READS
 
 REFERENCE = WITNESS.parent.parent.parent / "docs/COMMANDS.md"
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 MOVED = ("finished", "looked", "fork", "killed", "waiting", "looked-later")  # one export of each kind
 # In the README: a record, a place in it (both may be globs), and why it is another now.
 CHANGED = re.compile(r"^- `(?P<record>[^`]+)` `(?P<place>[^`]+)`: \S", re.MULTILINE)
@@ -70,7 +70,7 @@ def require_equal(found: list[tuple[Path, dict[str, Any]]]) -> None:
         )
         if not any(fnmatchcase(name, one) and fnmatchcase(place, where) for one, where in allowed)
     ]
-    assert not wrong, f"{len(wrong)} differences\n" + "\n".join(wrong[:MOST_SHOWN])
+    assert not wrong, f"{len(wrong)} differences\n" + "\n".join(wrong[:MAX_SHOWN])
 
 
 @pytest.mark.parametrize("part", READS)

@@ -17,7 +17,7 @@ from muster.domain.money import NOTHING
 from muster.domain.price import Pricing
 from muster.domain.script import BYTES_PER_TOKEN
 
-MOST_FAILURE_BYTES = 64 * 1024  # of an answer that is read only to say what went wrong
+MAX_FAILURE_BYTES = 64 * 1024  # of an answer that is read only to say what went wrong
 JSON = "application/json"
 
 Fault = Callable[[int, Mapping[str, str], bytes, Account], WireError]
@@ -66,7 +66,7 @@ class ProviderClient:
         with free_of_charge():
             async with self.http.fetch(below(self.base_url, source), self.headers, timeouts) as flow:
                 if not 200 <= flow.status < 300:
-                    body = await flow.beginning(MOST_FAILURE_BYTES)
+                    body = await flow.beginning(MAX_FAILURE_BYTES)
                     raise self.fault(flow.status, flow.headers, body, self.account)
                 async for chunk in flow.chunks:
                     yield chunk

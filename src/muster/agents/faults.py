@@ -49,8 +49,8 @@ def fingerprint(base_url: str, key: str) -> str:
     return hashlib.sha256(f"muster account\n{origin.place}\n{key}".encode()).hexdigest()[:16]
 
 
-MOST_MESSAGE = 2000
-_MOST_READ = 65_536
+MAX_MESSAGE = 2000
+_MAX_READ = 65_536
 
 _KINDS: dict[int, type[WireError]] = {
     401: AuthRefused,
@@ -82,7 +82,7 @@ class ErrorAnswer:
 def error_of(answer: ErrorAnswer, account: Account) -> WireError:
     """Return the error of the tree for an answer that reports one, without the key."""
     kind = answer.kind or kind_of(answer.status)
-    text = account.scrub(answer.text.strip())[:MOST_MESSAGE] or "no reason given"
+    text = account.scrub(answer.text.strip())[:MAX_MESSAGE] or "no reason given"
     return kind(
         f"{account.place} answered {answer.status}: {text}",
         status=answer.status,
@@ -116,7 +116,7 @@ def unreadable(what: str, account: Account, body: bytes) -> OutcomeUnknown:
 
 def plain(body: bytes) -> str:
     """Read a body that is not what it should be; long enough that the key is taken out before the text is cut."""
-    return body[:_MOST_READ].decode("utf-8", "replace")
+    return body[:_MAX_READ].decode("utf-8", "replace")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

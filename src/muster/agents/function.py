@@ -26,7 +26,7 @@ from muster.text.schemas.json_schema import require_schema, shaped
 
 Function = Callable[[Request], Awaitable[Any]]
 
-_MOST_MESSAGE = 2000
+_MAX_MESSAGE = 2000
 _LAST_LINES = 20  # of a traceback
 _CLOSING_SECONDS = 1.0
 _FREE = ServiceTerms()
@@ -142,7 +142,7 @@ def _broken(error: BaseException, place: str) -> AgentFailed:
     trace = error.__traceback__.tb_next if error.__traceback__ else None  # without our own line
     lines = "".join(traceback.format_exception(type(error), error, trace)).splitlines()
     return AgentFailed(
-        f"{place}: the function raised {shown[:_MOST_MESSAGE]}",
+        f"{place}: the function raised {shown[:_MAX_MESSAGE]}",
         log="\n".join(lines[-_LAST_LINES:]),
         suggestions=error.suggestions if isinstance(error, MusterError) else (),
     )

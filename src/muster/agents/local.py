@@ -12,17 +12,17 @@ from muster.domain.errors import BadOutput, Paid
 from muster.domain.money import Microdollars, from_usd
 from muster.text.json_documents import flaw_of, parseable
 
-MOST_CALLS = 10_000  # of one call
-MOST_RESULT = 2_000  # characters of what a tool gave
-MOST_NAME = 200  # characters of a name or an id
-MOST_SESSION = 1_000  # characters of the name of a session
-MOST_TEXT = 2_000  # characters of a text in the arguments
-MOST_ARGUMENTS = 32 * 1_024  # bytes of all arguments of one use, as JSON
+MAX_CALLS = 10_000  # of one call
+MAX_RESULT = 2_000  # characters of what a tool gave
+MAX_NAME = 200  # characters of a name or an id
+MAX_SESSION = 1_000  # characters of the name of a session
+MAX_TEXT = 2_000  # characters of a text in the arguments
+MAX_ARGUMENTS = 32 * 1_024  # bytes of all arguments of one use, as JSON
 GRANTED = "granted_tools"  # the setting of a call that names tools which a person has granted
-TOO_MANY = f"used more than {MOST_CALLS:,} tools"
+TOO_MANY = f"used more than {MAX_CALLS:,} tools"
 
 _CUT = "_cut"  # the one argument that stands for those that are too long
-_MOST_VALUES = MOST_ARGUMENTS // 2  # each takes two characters at least, with the comma after it
+_MAX_VALUES = MAX_ARGUMENTS // 2  # each takes two characters at least, with the comma after it
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -32,19 +32,19 @@ def kept_arguments(arguments: Mapping[str, Json]) -> Mapping[str, Any]:
         return {_CUT: _beginning(arguments)}
     short: dict[str, Json] = _shortened(arguments)
     size = len(_JSON.encode(short).encode("utf-8", "surrogatepass"))
-    return short if size <= MOST_ARGUMENTS else {_CUT: _beginning(short)}
+    return short if size <= MAX_ARGUMENTS else {_CUT: _beginning(short)}
 
 
 def _holds_many(value: Json) -> bool:
     """Return whether there are more values than have a place; found out without a look at all of them."""
     waiting, seen = [value], 0
-    while waiting and seen <= _MOST_VALUES:
+    while waiting and seen <= _MAX_VALUES:
         item = waiting.pop()
         inside = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
         seen += len(inside)
-        if seen <= _MOST_VALUES:
+        if seen <= _MAX_VALUES:
             waiting.extend(inside)
-    return seen > _MOST_VALUES
+    return seen > _MAX_VALUES
 
 
 def _shortened(value: Json) -> Any:
@@ -59,7 +59,7 @@ def _shortened(value: Json) -> Any:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def _beginning(value: Json) -> str:
@@ -68,7 +68,7 @@ def _beginning(value: Json) -> str:
     try:
         for part in _JSON.iterencode(value):
             spelled += part
-            if len(spelled) > MOST_TEXT:
+            if len(spelled) > MAX_TEXT:
                 break
     except RecursionError:
         return "(nested too deep to be shown)"

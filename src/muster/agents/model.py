@@ -108,13 +108,14 @@ class ModelAgent:
         pricing, place = self._pricing_for(DAY), self._account.place
         if pricing.standard is None and not self._unpriced_ok:
             raise _no_price(place, self._near)
-        if pricing.standard is not None and not pricing.reserved:
+        is_priced = bool(pricing.reserved)
+        if pricing.standard is not None and not is_priced:
             raise _no_tier(place, pricing.asked or "", tuple(pricing.tiers))
         body = self._wire.encode(request, stream=False)
         if not request.has_media:  # it is sent as another value, which has the bytes
             self._drafts.keep(request, body)
         ceiling = self._ceiling(request, len(body) + self._more)
-        most = pricing.most(ceiling.input, ceiling.output) if pricing.reserved else NOTHING
+        most = pricing.most(ceiling.input, ceiling.output) if is_priced else NOTHING
         shown = self._profile.media_tokens(request)
         tokens = len(body) // BYTES_PER_TOKEN + shown + ceiling.output
         return Quote(most=most, tokens=tokens, standard=pricing.flex_instead_of)
@@ -214,8 +215,8 @@ def _no_tier(place: str, tier: str, known: Sequence[str]) -> BadConfiguration:
     )
 
 
-MOST = 512  # requests
-LONGEST = 16_384  # bytes: a longer one is written again rather than kept by every call that waits
+MAX_CACHED_BODIES = 512  # requests
+MAX_CACHED_BODY = 16_384  # bytes: a longer one is written again rather than kept by every call that waits
 
 
 class BodyCache:
@@ -226,10 +227,10 @@ class BodyCache:
 
     def keep(self, request: Request, body: bytes) -> None:
         """Keep the body of a request."""
-        if len(body) > LONGEST:
+        if len(body) > MAX_CACHED_BODY:
             return
         self._kept[id(request)] = request, body
-        if len(self._kept) > MOST:
+        if len(self._kept) > MAX_CACHED_BODIES:
             del self._kept[next(iter(self._kept))]
 
     def take(self, request: Request) -> bytes | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from muster.domain.call import Message, Request
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.media import Media
-from muster.domain.money import MOST_DOLLARS, Microdollars
+from muster.domain.money import MAX_DOLLARS, Microdollars
 from muster.text import typed
 
 MALFORMED = "_malformed"  # holds the arguments of a tool call that are not a JSON object, as they came
@@ -17,7 +17,7 @@ MALFORMED = "_malformed"  # holds the arguments of a tool call that are not a JS
 # What msgspec refuses and the standard library reads. Half of a pair that stands for one character, escaped or raw: a
 # model that is cut in the middle of an emoji leaves it. And numbers that are none, or are larger than any.
 _LENIENT = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|NaN|Infinity|[0-9]{300}|[eE]\+?[0-9]{3}")
-_LONGEST_INTEGER = 300  # digits; floating-point numbers end at 309
+_MAX_INTEGER = 300  # digits; floating-point numbers end at 309
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 _encode = typed.encode
@@ -102,7 +102,7 @@ def _left_raw(value: Any, parts: Iterable[tuple[str, str]]) -> Any:
 
 def _integer(digits: str) -> int | float:
     """Read an integer of any length; a very long one is infinite, as the standard library refuses to read it."""
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
+    return int(digits) if len(digits) <= _MAX_INTEGER else float(digits)
 
 
 def _paired(halves: re.Match[str]) -> str:
@@ -112,14 +112,14 @@ def _paired(halves: re.Match[str]) -> str:
 _arguments = reader(JsonObject)
 
 
-MOST_COUNT = 2**53  # beyond it, numbers in JSON are not exact
+MAX_COUNT = 2**53  # beyond it, numbers in JSON are not exact
 
 _NOISE = Decimal("1e-9")  # dollars; what is finer comes from sums of floating-point numbers
 
 
 def microdollars_of(*values: Any) -> Microdollars | None:
     """Read dollars, as numbers or as texts, rounded up to a microdollar; None when they are not known."""
-    dollars = _sum(values, MOST_DOLLARS)
+    dollars = _sum(values, MAX_DOLLARS)
     if dollars is None:
         return None
     return Microdollars(int((dollars.quantize(_NOISE) * 1_000_000).to_integral_value(ROUND_CEILING)))
@@ -127,7 +127,7 @@ def microdollars_of(*values: Any) -> Microdollars | None:
 
 def count_of(*values: Any) -> int | None:
     """Read a number of things, such as tokens; None when it is not known."""
-    count = _sum(values, MOST_COUNT) if all(value is None or _is_whole(value) for value in values) else None
+    count = _sum(values, MAX_COUNT) if all(value is None or _is_whole(value) for value in values) else None
     return None if count is None else int(count)
 
 
@@ -138,7 +138,7 @@ def tokens_of(*values: Any) -> tuple[int, ...] | None:
 
 
 def _is_count(value: Any) -> bool:
-    return (type(value) is int or (type(value) is float and value.is_integer())) and 0 <= value <= MOST_COUNT
+    return (type(value) is int or (type(value) is float and value.is_integer())) and 0 <= value <= MAX_COUNT
 
 
 def _sum(values: tuple[Any, ...], most: int) -> Decimal | None:

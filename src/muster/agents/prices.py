@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
     from genai_prices.types import ModelInfo, ModelPrice
 
-MOST_NEAR = 3  # names that are suggested
+MAX_SUGGESTIONS = 3  # names that are suggested
 PROVIDERS = (  # as the tables call them
     "anthropic", "openai", "openrouter", "google", "groq", "mistral", "deepseek", "x-ai", "together", "fireworks",
     "cerebras", "azure", "aws",
@@ -99,7 +99,7 @@ def _changes(rule: Any, when: datetime) -> bool:
 def near_models(provider: str, model: str) -> tuple[str, ...]:
     """Return the models in the tables whose names are most like this one, the likeliest first."""
     names = [info.id for each in _snapshot().providers if each.id == provider for info in each.models]
-    return tuple(get_close_matches(model.lower(), names, n=MOST_NEAR, cutoff=0.7))
+    return tuple(get_close_matches(model.lower(), names, n=MAX_SUGGESTIONS, cutoff=0.7))
 
 
 def price_from_toml(

@@ -44,7 +44,7 @@ class Charge(NamedTuple):
 
 _UNCHARGED = Charge(Usage(), NOTHING)
 _STANDARD = ("standard", "on_demand")  # as Anthropic and Groq call the tier that OpenAI calls default
-MOST_TIER = 40  # characters of the name of a tier
+MAX_TIER_NAME = 40  # characters of the name of a tier
 _BOOKED = "so the cost is unknown and the whole reservation is booked"
 _UNTOLD = Trace(note=f"no usage was reported, {_BOOKED}")
 _NO_INPUT = Trace(note=f"no input tokens were reported for a request with content, {_BOOKED}")
@@ -85,14 +85,14 @@ def charge_of(
 
 
 def _unpriced(tier: str) -> Trace:
-    return Trace(note=f"it was served in the tier {tier[:MOST_TIER]!r}, whose price is not known, {_BOOKED}")
+    return Trace(note=f"it was served in the tier {tier[:MAX_TIER_NAME]!r}, whose price is not known, {_BOOKED}")
 
 
 def tier_in(told: Any) -> str:
     """Return the tier of service that an answer names; empty where it names none."""
     if not isinstance(told, str):
         return ""
-    return ServiceTier.DEFAULT if told in _STANDARD else told[:MOST_TIER]
+    return ServiceTier.DEFAULT if told in _STANDARD else told[:MAX_TIER_NAME]
 
 
 def thinking_of(told: Any, wrote: int) -> int:

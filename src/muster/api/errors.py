@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from muster.api.json_route import BodyRefused
 from muster.app.serving.order_models import OrderModel
 from muster.app.serving.request_flaws import flaws_sentence, order_flaws, request_flaws
 from muster.domain.canonical import JsonObject
@@ -116,12 +117,15 @@ def refusal_response(refused: RequestRefused, request_id: str) -> JSONResponse:
     return error_response(refused.status, refused.code, refused.message, request_id, refused.headers)
 
 
-def muster_error_response(error: MusterError, request_id: str, clean: Callable[[str], str]) -> JSONResponse:
-    """Return the response for an error of a use case."""
+def muster_error_response(
+    error: MusterError, request_id: str, clean: Callable[[str], str], given: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Return the response for an error of a use case; `given` is what the path and the query of the request name."""
     status = status_of(error)
     after = getattr(error, "retry_after", None)
     headers = {"retry-after": str(max(1, ceil(after)))} if after is not None and status in (429, 503) else {}
-    fields = [_field(flaw, clean) for flaw in error.flaws]
+    flaws = error.named(given or {}) if isinstance(error, NotFound) else error.flaws
+    fields = [_field(flaw, clean) for flaw in flaws]
     code, message = str(error.record()["code"]), clean(_shortened(error.message))
     return error_response(status, code, message, request_id, headers, fields=fields)
 
@@ -140,7 +144,8 @@ def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
 
     async def of_muster(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, MusterError)  # noqa: S101 - as registered below
-        return muster_error_response(error, request.state.request_id, clean)
+        given = {**request.query_params, **request.path_params}
+        return muster_error_response(error, request.state.request_id, clean, given)
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)  # noqa: S101
@@ -151,7 +156,8 @@ def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
         code = CODES.get(error.status_code, "bad_request")
         message = _HTTP_MESSAGES.get(error.status_code, error.detail)
         headers = {"allow": _methods(app, request)} if error.status_code == 405 else error.headers
-        return error_response(error.status_code, code, message, request.state.request_id, headers)
+        fields = [flaw.record() for flaw in error.flaws] if isinstance(error, BodyRefused) else ()
+        return error_response(error.status_code, code, message, request.state.request_id, headers, fields=fields)
 
     async def of_refusal(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestRefused)  # noqa: S101

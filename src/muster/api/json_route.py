@@ -15,12 +15,22 @@ from fastapi.exceptions import HTTPException
 from fastapi.routing import APIRoute
 
 from muster.api.callers import Scope
+from muster.app.serving.request_flaws import flaws_sentence
 from muster.domain.canonical import JsonObject
-from muster.text.json_documents import flaw_of
+from muster.domain.flaw import FieldFlaw
+from muster.text.json_documents import flaw_of, number_flaw
 from muster.text.views import json_bytes
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # of which there must be two, one after the other
 MAX_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
+
+
+class BodyRefused(HTTPException):
+    """A body that cannot be stored, with the field that is to blame where one is."""
+
+    def __init__(self, wrong: str, flaw: FieldFlaw | None) -> None:
+        self.flaws = () if flaw is None or not flaw.path else (flaw,)
+        super().__init__(400, flaws_sentence(self.flaws, "body") or f"body: {wrong}")
 
 
 class JsonRequest(Request):
@@ -36,7 +46,7 @@ class JsonRequest(Request):
         found = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
         wrong = flaw_of(found) or (_SURROGATE.search(body) and _text_flaw(found))
         if wrong:
-            raise HTTPException(400, f"body: {wrong}")
+            raise BodyRefused(wrong, _number_flaw(found))
         return found
 
 
@@ -47,6 +57,13 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> JsonObject:
     if len(found) < len(pairs):
         raise HTTPException(400, "body: an object has the same key twice; duplicate keys are not allowed")
     return found
+
+
+def _number_flaw(found: Any) -> FieldFlaw | None:
+    try:
+        return number_flaw(found)
+    except RecursionError:  # what is nested too deeply has no field that is to blame
+        return None
 
 
 def _text_flaw(found: Any) -> str | None:

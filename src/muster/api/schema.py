@@ -3,10 +3,10 @@
 The schemas of answers are made from the types of the values that routes return.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter
 from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
@@ -15,6 +15,8 @@ from muster.domain.canonical import Json
 from muster.domain.flaw import FlawCode
 from muster.text import typed
 
+TITLE, VERSION = "Muster", "1"
+SUMMARY = "Runs of AI agents as durable work: started, watched and stopped."
 ERRORS = {
     400: "The request is not valid, or names something that it may not.",
     401: "A valid token is needed.",
@@ -57,21 +59,11 @@ _DETAIL = {
 _ERROR = {"type": "object", "required": ["error"], "properties": {"error": _DETAIL}}
 
 
-def install_schema(app: FastAPI, routers: Iterable[APIRouter]) -> None:
-    """Let the application describe itself with every status that it answers with."""
-
-    def describe() -> dict[str, Json]:
-        if app.openapi_schema is None:
-            app.openapi_schema = described(app, routers)
-        return app.openapi_schema
-
-    app.openapi = describe  # type: ignore[method-assign]  # as FastAPI wants it to be extended
-
-
-def described(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Json]:
-    """Return the schema of an application: every operation names what it answers with, the errors too."""
-    schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    answers, values = answer_schemas(route for router in routers for route in router.routes)
+def described(routers: Sequence[APIRouter]) -> dict[str, Json]:
+    """Return the schema of all routes: every operation names what it answers with, the errors too."""
+    routes = [route for router in routers for route in router.routes]
+    schema = get_openapi(title=TITLE, version=VERSION, summary=SUMMARY, routes=routes)
+    answers, values = answer_schemas(routes)
     components = schema.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):

@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from muster.app.base.workloads import project_workloads
     from muster.app.muster import Muster
     from muster.app.opening import open_muster
-    from muster.engine.batches.base import Patience
+    from muster.domain.patience import Patience
 
 __all__ = ["Muster", "Patience", "open_muster", "project_workloads"]
 
 _PLACES = {
     "Muster": "muster.app.muster",
-    "Patience": "muster.engine.batches.base",
+    "Patience": "muster.domain.patience",
     "open_muster": "muster.app.opening",
     "project_workloads": "muster.app.base.workloads",
 }

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from muster.app.kinds import REPORTED, kind_of
 from muster.app.parts.parts import MusterParts
-from muster.app.parts.spending import Costs, costs_since
 from muster.app.questions.ask import (
     KEY,
     AskOutcome,
@@ -25,10 +24,11 @@ from muster.app.runs.options import RunOptions, only_of
 from muster.app.views.errors import not_passed
 from muster.domain.call import Message, Reply
 from muster.domain.canonical import Json
+from muster.domain.dispatch import DEFAULT_CONCURRENCY, LIVE, Dispatch, Mode
 from muster.domain.errors import MusterError, NameTaken, NotFound, Overdraft, RunFailed, StopRun
 from muster.domain.ids import RunId
 from muster.domain.media import Media
-from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
+from muster.domain.run import TERMINAL, Origin, OwnedProcess, Run
 from muster.engine.declared import (
     DeclaredWorkload,
     JsonMapping,
@@ -42,13 +42,14 @@ from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
 from muster.engine.queue.sweeps import CancelKeys, FleetRuns
-from muster.engine.queue.turns import DriveCaps
 from muster.engine.schemas import AskedData, JsonSchema, SchemaLike, json_schema
-from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
     from muster.app.hooks import RunHooks
+    from muster.app.parts.spending import Costs
     from muster.app.runs.reports import AnyReport
+    from muster.engine.queue.turns import DriveCaps
+    from muster.engine.worker import Worker
 
 
 T = TypeVar("T")
@@ -449,8 +450,10 @@ class Muster(MusterParts):
 
         return await metrics_text(self._backend, sse_watchers)
 
-    async def costs(self, days: int = 30) -> Costs:
+    async def costs(self, days: int = 30) -> "Costs":
         """Return what was spent in so many days (UTC), by day, agent and run, and how the budgets above runs stand."""
+        from muster.app.parts.spending import costs_since
+
         return await costs_since(self._backend, days)
 
     async def report(self, reference: str) -> "AnyReport":
@@ -498,11 +501,11 @@ class Muster(MusterParts):
         most: int = 4,
         on_end: Callable[[Run], None] = lambda run: None,
         on_error: Callable[[RunId, MusterError], None] = lambda run, error: None,
-        caps: DriveCaps | None = None,
+        caps: "DriveCaps | None" = None,
         queues: Collection[str] = QUEUES,
         serving: bool = False,
         on_note: Callable[[str], None] = lambda text: None,
-    ) -> Worker:
+    ) -> "Worker":
         """Return a worker of this process; raises BadConfiguration when it could not know every workload.
 
         `caps` decide which runs may be driven beside each other. `queues` are "battles", "scale-tests" and "runs", for

@@ -25,15 +25,13 @@ from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument, BadConfiguration, ConflictingArguments
 from muster.domain.money import from_usd
 from muster.domain.observation import Observer
+from muster.domain.patience import Patience
 from muster.domain.run import Driver
 from muster.domain.script import Script
 from muster.engine.base.clock import Clock, StoreClock
 from muster.engine.base.driven_run import BudgetCaps
 from muster.engine.base.killpoints import POINTS, KillPoints
-from muster.engine.batches.assembly import CREATE_TIMEOUTS, make_batcher
-from muster.engine.batches.assembly import TIMEOUTS as BATCH_TIMEOUTS
-from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import Batcher
+from muster.engine.batches.base import BatchServices
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
@@ -47,6 +45,7 @@ from muster.store.base import Store
 if TYPE_CHECKING:
     from muster.app.agent_kinds.given import GivenAgent
     from muster.app.base.telemetry import Telemetry
+    from muster.engine.batches.batcher import Batcher
     from muster.observability.options import LogOptions
 
 
@@ -286,7 +285,9 @@ def _make_batcher(
     patience: Patience,
     timeouts: Timeouts | None,
     observe: Observer | None,
-) -> Batcher:
+) -> "Batcher":
+    from muster.engine.batches.assembly import CREATE_TIMEOUTS, TIMEOUTS, make_batcher
+
     services = BatchServices(
         store=shared.store,
         directory=directory,
@@ -296,7 +297,7 @@ def _make_batcher(
         driver=shared.driver,
         is_gone=shared.is_gone,
         patience=patience,
-        timeouts=timeouts or BATCH_TIMEOUTS,
+        timeouts=timeouts or TIMEOUTS,
         create_timeouts=timeouts or CREATE_TIMEOUTS,
         observe=observe,
     )

@@ -6,13 +6,13 @@ from typing import Any, Protocol
 from muster.app.kinds import AppKind, loaded
 from muster.app.muster import Muster
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import dispatch_of, terms_of
+from muster.app.runs.options import terms_of
 from muster.app.serving.orders import naming_agents, spec_of
 from muster.battles.order import BattleOrder, ScaleOrder
 from muster.councils.order import CouncilOrder
 from muster.domain.kind import WorkKind
 from muster.domain.named import named_agents
-from muster.domain.run_order import RunOrder
+from muster.domain.run_order import RunOrder, dispatch_of
 
 
 class StartOrder(Protocol):

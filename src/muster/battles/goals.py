@@ -11,7 +11,7 @@ from muster.battles.order import MAX_GOALS, BattleGoal
 from muster.domain.errors import BadFile, NotFound
 from muster.text import forms as v
 from muster.text.diagnostics import Diagnostics, validation_words
-from muster.text.document_tree import MOST_FLAWS, Flaw, Items, Unreadable
+from muster.text.document_tree import MAX_FLAWS, Flaw, Items, Unreadable
 from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import opened, shown, text_lines
 from muster.text.forms import Form
@@ -41,7 +41,7 @@ def read_goals(path: Path) -> tuple[BattleGoal, ...]:
     diagnostics = Diagnostics(file, items, items.line)
     found = [_goal(one, place, diagnostics) for place, one in enumerate(items)]
     if diagnostics.flaws:
-        raise _refused(sorted(diagnostics.flaws, key=lambda flaw: flaw.line or 0)[:MOST_FLAWS])
+        raise _refused(sorted(diagnostics.flaws, key=lambda flaw: flaw.line or 0)[:MAX_FLAWS])
     if not found or len(found) > MAX_GOALS:
         raise BadFile(file, f"has {len(found):,} goals; it must have from 1 to {MAX_GOALS:,}")
     return tuple(one for one in found if one is not None)

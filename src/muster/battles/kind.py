@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.domain.canonical import Json
 from muster.domain.kind import KindReport, RunVerdict, StoredSpec, Tone, WorkKind, joined, part_of, passed_or_not
-from muster.domain.run import Run
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
+
+if TYPE_CHECKING:
+    from muster.domain.run import Run
 
 GOAL, LIMIT = "goal", "limit"
 _ENDINGS = {GOAL: "goal reached", "error": "error", "manual": "canceled", "timeout": "time is over",
@@ -19,7 +21,7 @@ def _battle_subject(spec: StoredSpec) -> tuple[object, ...]:
     return spec.get("agent"), spec.get("goal") or spec.get("user_message")
 
 
-def _battle_verdict(spec: Any, result: Any, run: Run) -> RunVerdict:
+def _battle_verdict(spec: Any, result: Any, run: "Run") -> RunVerdict:
     ending = result["ending"]
     if ending != LIMIT:
         return passed_or_not(ending == GOAL, _ENDINGS[ending])
@@ -39,7 +41,7 @@ def _scale_subject(spec: StoredSpec) -> tuple[object, ...]:
     return joined(spec.get("agents")) or agent, goal or part_of(spec, "goals", 0, "goal")
 
 
-def _scale_verdict(spec: Any, result: Any, run: Run) -> RunVerdict:
+def _scale_verdict(spec: Any, result: Any, run: "Run") -> RunVerdict:
     endings = Counter(str(battle["ending"]) for battle in result["battles"])
     lost, reached = endings[""], endings[GOAL]
     played = endings.total() - lost

@@ -29,7 +29,7 @@ from muster.statistics.intervals import Interval, percentile, wilson
 from muster.statistics.paired_tests import mcnemar_exact
 from muster.store.base import Store
 from muster.text import typed
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 from muster.text.words import count, percent
 
 ALPHA = 0.05

@@ -5,14 +5,13 @@ import sys
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
-from muster.app.runs.options import dispatch_of, require_name
 from muster.cli.line import Argument, Bundle, Option
+from muster.domain.dispatch import Mode
 from muster.domain.errors import BadArgument
 from muster.domain.kind import WorkKind
 from muster.domain.order import order_fields
 from muster.domain.patience import Patience
-from muster.domain.run import Mode
-from muster.domain.run_order import DISPATCH, RUN, RunOrder
+from muster.domain.run_order import DISPATCH, RUN, RunOrder, dispatch_of, require_name
 
 TaskArgument = Annotated[str, Argument(metavar="TASK", help="Its id, the beginning of the id, its name, or `last`.")]
 RunArgument = Annotated[

@@ -20,7 +20,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, Conflict, OutcomeUnknown, TryLater
 
 PATIENCE_SECONDS = 60.0  # for which a server that cannot be reached is tried
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 3.0  # between two tries
+MIN_PAUSE, MAX_PAUSE = 0.1, 3.0  # between two tries
 STREAM = Timeouts(idle=45.0, call=45.0)  # three heartbeats of the server
 IDS = ("id", "runId", "run")  # under which routes answer the id of a run
 
@@ -198,7 +198,7 @@ class _Tries:
     def succeeded(self) -> None:
         """Begin anew."""
         self.connected()
-        self._pause = SHORTEST_PAUSE
+        self._pause = MIN_PAUSE
 
     def connected(self) -> None:
         """Count the time anew; the pauses still grow, because this may be a server that always hangs up."""
@@ -212,7 +212,7 @@ class _Tries:
             raise error
         # Not all at the same moment: a server that comes back has many clients.
         await self._sleep(self._pause * random.uniform(0.5, 1.0))  # noqa: S311 - not a secret
-        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self._pause = min(self._pause * 2, MAX_PAUSE)
 
 
 def _place(run: str) -> str:

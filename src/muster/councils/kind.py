@@ -1,12 +1,14 @@
 """Councils as a kind of work."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.domain.kind import KindReport, RunVerdict, Tone, WorkKind, passed_or_not
-from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from muster.domain.run import Run
 
 
-def _verdict(spec: Any, result: Any, run: Run) -> RunVerdict:
+def _verdict(spec: Any, result: Any, run: "Run") -> RunVerdict:
     if not any(held["score"]["winner"] for held in result["result"]["rounds"]):
         return passed_or_not(ok=False, words="not decided")
     if result["result"]["stop"]["reason"] == "convinced":

@@ -24,7 +24,7 @@ from muster.domain.order import given_by
 from muster.text import forms as v
 from muster.text.declared_forms import declared_form
 from muster.text.diagnostics import Diagnostics
-from muster.text.document_tree import MOST_FLAWS, Flaw, Map, Place, Unreadable, place_of
+from muster.text.document_tree import MAX_FLAWS, Flaw, Map, Place, Unreadable, place_of
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.files import shown
 from muster.text.forms import Form
@@ -78,7 +78,7 @@ def inspect_policy(path: Path, *, alone: bool = True) -> CouncilInspection:
         return CouncilInspection(file=file, policy=None, flaws=(unreadable_flaw(path, error),))
     diagnostics = Diagnostics(file, tree, tree.line)
     policy = _policy(tree, diagnostics, alone=alone)
-    flaws = sorted(diagnostics.flaws, key=lambda flaw: flaw.line or 0)[:MOST_FLAWS]
+    flaws = sorted(diagnostics.flaws, key=lambda flaw: flaw.line or 0)[:MAX_FLAWS]
     return CouncilInspection(file=file, policy=None if flaws else policy, flaws=tuple(flaws))
 
 

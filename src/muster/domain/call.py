@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
@@ -32,8 +33,8 @@ _ESCAPE_BEGINS = ("\x1b", "\x9b", "\x9d")
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]|(?:\x1b[\]PX^_]|\x9d)[^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*+[0-~]"
 )
-SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
-LONGEST_KEY = 512  # characters
+MIN_CACHED_PREFIX = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
+MAX_KEY = 512  # characters
 # Categories of which no character shows anything by itself: control, format (U+200B, marks of direction), half a
 # surrogate pair, unassigned, private use, separators, and marks (accents, selectors), which need a base to stand on.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
@@ -124,6 +125,9 @@ class Tool:
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
+_CONTENT = attrgetter("content")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What is asked; `volatile` goes to agents that have a place for it, and is no part of the identity."""
@@ -166,12 +170,12 @@ class Request:
     @property
     def has_blocks(self) -> bool:
         """Whether an earlier answer in it is given as its provider gave it."""
-        return any(message.blocks is not None for message in self.messages)
+        return AnswerBlocks in map(type, map(_CONTENT, self.messages))
 
     @property
     def has_media(self) -> bool:
         """Whether it shows images or documents."""
-        return any(type(message.content) is tuple for message in self.messages)
+        return tuple in map(type, map(_CONTENT, self.messages))  # every call asks eight times: without a generator
 
     @property
     def media(self) -> tuple[Media, ...]:
@@ -472,8 +476,8 @@ def require_key(key: str) -> None:
     """Refuse what cannot name a thing in a run."""
     if not isinstance(key, str):
         raise BadArgument(f"a key must be a text, not {key!r}", suggestions=('write it as text: key=f"item/{number}"',))
-    if not key or len(key) > LONGEST_KEY or not key.isprintable():
+    if not key or len(key) > MAX_KEY or not key.isprintable():
         raise BadArgument(
             f"{key[:60]!r} is not a valid key",
-            suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",),
+            suggestions=(f"use 1 to {MAX_KEY} printable characters, such as case/17",),
         )

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from muster.domain.run import Run  # every help loads kinds, and no help a run
 
 StoredSpec = Mapping[str, Json]
 
@@ -60,7 +62,7 @@ def _no_subject(spec: StoredSpec) -> tuple[object, ...]:
     return ()
 
 
-def _no_trees(run: Run) -> tuple[str, ...]:
+def _no_trees(run: "Run") -> tuple[str, ...]:
     return ()
 
 
@@ -84,12 +86,12 @@ class WorkKind:
     order: str = ""  # "muster.battles.order:BattleOrder"
     spec_of: Callable[[Any], Json] | None = None
     subject: Callable[[StoredSpec], tuple[object, ...]] = _no_subject
-    verdict: Callable[[Any, Any, Run], RunVerdict] | None = None
+    verdict: "Callable[[Any, Any, Run], RunVerdict] | None" = None
     report: KindReport | None = None
     in_slot: bool = False  # it needs a slot of the pool, so that no worker takes it
     is_shared: bool = False  # as a child it may be driven by another worker than the run above it
     redacts: bool = False  # its agents read files, so that what they say is shown without secrets
-    trees: Callable[[Run], tuple[str, ...]] = _no_trees  # working trees that an unfinished run of it uses
+    trees: "Callable[[Run], tuple[str, ...]]" = _no_trees  # working trees that an unfinished run of it uses
     tree_key: str = ""  # of the journal, whose value is the name of one more working tree
     battles: Callable[[Json], int] | None = None  # how many a run with a spec plays at the same time; None: none
 
@@ -119,7 +121,7 @@ class WorkKind:
         return self.words or f"{self.word}s"
 
 
-def require_kind(run: Run, kind: WorkKind, word: str = "") -> None:
+def require_kind(run: "Run", kind: WorkKind, word: str = "") -> None:
     """Raise BadArgument for a run of another kind; `word` is what people call that one."""
     if run.workload != kind.workload:
         raise BadArgument(

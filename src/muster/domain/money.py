@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import partial
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 from muster.domain.errors import BadArgument
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 Microdollars = NewType("Microdollars", int)
 
 NOTHING = Microdollars(0)
 MAX_USD = 1_000_000  # of one budget
-MOST_DOLLARS = 1_000_000_000
-MOST = Microdollars(MOST_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
+MAX_DOLLARS = 1_000_000_000
+MAX_COST = Microdollars(MAX_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
 
 _AMOUNT = re.compile(r"-?[0-9]+(?:\.[0-9]*)?|-?\.[0-9]+")
 
@@ -27,18 +29,20 @@ class Lane(StrEnum):
     UNCERTAIN = "uncertain"  # the outcome is unknown: the most it can have cost
 
 
-def from_usd(amount: str | int | float | Decimal, argument: str = "the amount") -> Microdollars:
+def from_usd(amount: "str | int | float | Decimal", argument: str = "the amount") -> Microdollars:
     """Read an amount in dollars, exactly; finer than a microdollar is refused. Errors name the argument.
 
     A text must be written in the digits 0 to 9 with an optional point: no exponent, no underscores.
     """
+    from decimal import Decimal, InvalidOperation  # the bounds of orders are here too, and no help needs it
+
     if isinstance(amount, str) and _AMOUNT.fullmatch(amount) is None:
         raise _not_an_amount(amount, argument)
     try:
         dollars = Decimal(str(amount))
     except InvalidOperation:
         dollars = Decimal("NaN")
-    if not dollars.is_finite() or dollars.copy_abs() > MOST_DOLLARS:
+    if not dollars.is_finite() or dollars.copy_abs() > MAX_DOLLARS:
         raise _not_an_amount(amount, argument)
     micro = dollars * 1_000_000
     whole = int(micro)
@@ -49,7 +53,7 @@ def from_usd(amount: str | int | float | Decimal, argument: str = "the amount") 
 
 def is_cost(value: object) -> bool:
     """Return whether a value can be the cost of a call: an integer of microdollars, from zero to a billion dollars."""
-    return type(value) is int and 0 <= value <= MOST
+    return type(value) is int and 0 <= value <= MAX_COST
 
 
 def _not_an_amount(amount: object, argument: str) -> BadArgument:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from muster.domain.call import Usage
-from muster.domain.money import MOST, Microdollars
+from muster.domain.money import MAX_COST, Microdollars
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Rates:
         exact = plain * usage.input + output * usage.output
         if usage.cache_read or usage.cache_write or usage.cache_write_1h:
             exact += read * usage.cache_read + write * usage.cache_write + write_1h * usage.cache_write_1h
-        return min(Microdollars(-(-exact // scale)), MOST)  # a store counts in 64 bits
+        return min(Microdollars(-(-exact // scale)), MAX_COST)  # a store counts in 64 bits
 
     @property
     def dearest_input(self) -> Decimal:
@@ -72,6 +72,8 @@ class Price:
         exact = max(rates.dearest_input for rates in candidates) * input_tokens
         exact += max(rates.output for rates in candidates) * output_tokens
         most = Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
+        if not self.others:
+            return most
         return max((most, *(other.most(input_tokens, output_tokens) for other in self.others)))
 
 
@@ -127,7 +129,9 @@ class Pricing:
 
     def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
         """Return the maximum cost of a request with at most so many tokens in and out."""
-        return max(price.most(input_tokens, output_tokens) for price in self.reserved)
+        first, *others = self.reserved
+        most = first.most(input_tokens, output_tokens)
+        return max(most, *(price.most(input_tokens, output_tokens) for price in others)) if others else most
 
 
 def _dearness(price: Price) -> tuple[Decimal, Decimal]:

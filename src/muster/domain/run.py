@@ -7,13 +7,12 @@ from typing import Any
 
 from muster.domain.budget import Budgets, UserBudget, levels_above, run_level
 from muster.domain.canonical import Json
-from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, LimitReached, Overdraft
+from muster.domain.dispatch import DEFAULT_CONCURRENCY, LIVE, Dispatch
+from muster.domain.errors import AwaitsSignal, Conflict, LeftWaiting, LimitReached, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.media import Media
 from muster.domain.money import NOTHING, Microdollars, usd_format
 from muster.domain.rules import CURRENT_RULES, FIRST_RULES
-
-DEFAULT_CONCURRENCY = 20  # calls of a run at a time
 
 
 class RunState(StrEnum):
@@ -62,45 +61,6 @@ def move(state: RunState, to: RunState) -> RunState:
     if to not in _NEXT.get(state, frozenset()):
         raise Conflict(f"a run cannot change from {state} to {to}")
     return to
-
-
-class Mode(StrEnum):
-    """How calls reach a provider."""
-
-    LIVE = "live"
-    FLEX = "flex"  # live, in a tier of service that costs less and may refuse
-    BATCH = "batch"
-
-
-MODES = "live, flex or batch"
-
-
-def mode_of(word: str) -> Mode:
-    """Read how calls are to be sent."""
-    try:
-        return Mode(word)
-    except ValueError:
-        raise BadArgument(f"must be {MODES}, not {word!r}", argument="dispatch") from None
-
-
-class Fallback(StrEnum):
-    """What becomes of a call that failed in batch after batch, or that the tier flex did not answer."""
-
-    FAIL = "fail"
-    LIVE = "live"  # it is sent live, in the standard tier
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dispatch:
-    """How a run's calls are sent, and how patient it is with batches."""
-
-    mode: Mode = Mode.LIVE
-    fallback: Fallback = Fallback.FAIL
-    batches: int = 3  # in how many batches one call is tried
-    cache: bool = True  # mark long prefixes that members share for the provider's cache
-
-
-LIVE = Dispatch()
 
 
 class Reuse(StrEnum):

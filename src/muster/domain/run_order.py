@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from muster.domain.dispatch import DEFAULT_CONCURRENCY, Dispatch, Fallback, Mode, chosen_dispatch
 from muster.domain.doors import EVERYWHERE, LOCAL, Door
 from muster.domain.effort import ModelEffort
+from muster.domain.errors import BadArgument
 from muster.domain.money import MAX_USD
 from muster.domain.order import FieldForm, Name, OrderField
-from muster.domain.run import DEFAULT_CONCURRENCY, Fallback, Mode
 
 RUN, DISPATCH, SAMPLING = "Run", "Dispatch", "Sampling"  # headings
 RUN_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
@@ -18,8 +19,11 @@ MAX_CONCURRENCY = 10_000
 MAX_TOKENS = 10_000_000
 MAX_TEMPERATURE = 100
 
+# All of these are without slots, since an order has several bases. What only lends its fields to orders has no methods
+# of its own: to make these takes longer than anything else about a dataclass, and every help loads them.
 
-@dataclass(frozen=True, kw_only=True)  # without slots, as all of these: orders have several bases
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class BudgetField:
     """What may be spent."""
 
@@ -39,7 +43,7 @@ class BudgetField:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class TimeLimitField:
     """How long it may take."""
 
@@ -58,7 +62,7 @@ class TimeLimitField:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class SeedField:
     """What makes a draw repeatable."""
 
@@ -103,7 +107,7 @@ class SamplingFields(SeedField):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class EffortField:
     """How much the models think that are asked."""
 
@@ -122,7 +126,7 @@ class EffortField:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class FilesField:
     """What is shown with a question, by paths that are read where it is asked."""
 
@@ -233,3 +237,14 @@ class PlannedRun(BudgetField):
     """What a plan is asked in place of what its run would be."""
 
     said: ClassVar = {"budget_usd": {"help": "Check whether this budget would be enough.", "shown": "", "heading": ""}}
+
+
+def dispatch_of(order: RunOrder) -> Dispatch:
+    """Return how the calls of an ordered run are sent; raises BadArgument for what has no use there."""
+    return chosen_dispatch(order.dispatch, order.fallback, cache=order.cache)
+
+
+def require_name(name: object) -> None:
+    """Refuse names that would stand for something else, and from unchecked programs what is no text."""
+    if name is not None and (not isinstance(name, str) or not name.strip() or name == "last" or not name.isprintable()):
+        raise BadArgument(f"must be a printable word other than `last`, not {name!r}", argument="name")

@@ -25,13 +25,13 @@ from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Asked, Reply, Request, request_of, require_agent, require_key
 from muster.domain.canonical import Json, plain_json
+from muster.domain.dispatch import Mode
 from muster.domain.entry import EntryKind, EntryState, Signal
 from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.exchange import WireRequest
 from muster.domain.ids import RunId
 from muster.domain.media import MediaFile
 from muster.domain.money import from_usd
-from muster.domain.run import Mode
 from muster.engine.base.arguments import (
     require_iterable,
     require_moment,
@@ -248,7 +248,7 @@ class Context:
         )
         asked, step = agent.name if isinstance(agent, Command) else agent, STEP.get()
 
-        async def calling() -> Reply[Any]:
+        async def calling() -> "Reply[Any]":  # quoted: it is made for every call, and takes a while to evaluate
             made = making()
             found = made if schema is None else AskedData(self._run.id, key, asked, schema).of(made)
             return await (found if step is None else inside(step, found))

@@ -36,7 +36,7 @@ from muster.store.base import RunRelease
 
 LEASE_SECONDS = 12.0  # so that another machine goes on with the run of a dead driver within 15 seconds
 BEAT_SECONDS = 1.0
-SHORTEST_LOOK = 0.02
+MIN_LOOK_SECONDS = 0.02
 SHORT_WAIT_SECONDS = 60.0
 LEAVE_LOOK_SECONDS = 0.05
 
@@ -318,7 +318,7 @@ class Drive:
     async def _watch_time(self, limit: float) -> None:
         while (left := limit - self._stopwatch.elapsed) > 0:
             await self._stopwatch.counting()
-            await self._with.clock.sleep(max(left, SHORTEST_LOOK))
+            await self._with.clock.sleep(max(left, MIN_LOOK_SECONDS))
             late = self._stopwatch.elapsed - limit
             if late > LATE:  # the process stood still: answers that arrived meanwhile are read first
                 self._stopwatch.skip(late + min(CATCH_UP, limit))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.domain.budget import Budgets, UserBudget, lineage_level
 from muster.domain.canonical import Json
@@ -30,7 +30,6 @@ from muster.engine.base.asked import AskedKeys
 from muster.engine.base.clock import Activity, Stopwatch, Ticks
 from muster.engine.base.driven_run import BudgetCaps, DrivenRun, budgets_of, inheritance_of, levels_of
 from muster.engine.base.signals import Receiver
-from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.limiter import LimiterStatus
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
@@ -41,6 +40,9 @@ from muster.engine.election import Election
 from muster.engine.queue.sharing import ChildSharing, SharedChild
 from muster.engine.workload import Preparation, Workload, WorkloadSource, noting, prepared
 from muster.store.base import Claim, PresentWorker, RunRelease
+
+if TYPE_CHECKING:
+    from muster.engine.batches.batcher import Batcher  # loaded when it is made
 
 _UNDER_WAY: Counter[RunId] = Counter()  # driven or being claimed by any engine of this process: how often
 
@@ -170,7 +172,7 @@ class Engine:
         await self._with.batcher.get().cancel_batches(run)
 
     @property
-    def batcher(self) -> Batcher:
+    def batcher(self) -> "Batcher":
         """The parked calls and the batches of this process."""
         return self._with.batcher.get()
 

@@ -14,7 +14,7 @@ from muster.git.repository import Git
 
 NAME = "pre-commit"
 MARK = "# Written by `muster verify hook install`, which writes it anew."
-_MOST = 1_000_000  # bytes of a hook that are looked at
+_MAX_HOOK_BYTES = 1_000_000  # bytes of a hook that are looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def _is_ours(path: Path) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:
-        return MARK.encode() in file.read(_MOST).splitlines()
+        return MARK.encode() in file.read(_MAX_HOOK_BYTES).splitlines()
 
 
 def _set_aside(path: Path) -> Path:

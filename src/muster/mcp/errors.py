@@ -6,7 +6,7 @@ application layer uses, and suggestions that are commands are for somebody at th
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from muster.app.parts.library import Library
 from muster.app.serving.order_models import OrderModel
 from muster.app.serving.request_flaws import flaws_sentence, order_flaws, request_flaws
 from muster.domain.advice import ArgumentAdvice
-from muster.domain.errors import BadArgument, LimitReached, MusterError
+from muster.domain.errors import BadArgument, LimitReached, MusterError, NotFound
 from muster.domain.flaw import FieldFlaw
 
 MAX_MESSAGE = 10_000  # characters
@@ -44,8 +44,10 @@ LISTS = {
 Clean = Callable[[str], str]
 
 
-def error_answer(error: MusterError, takes: type[BaseModel], clean: Clean) -> dict[str, Any]:
-    """Return an error of a use case as the model reads it."""
+def error_answer(
+    error: MusterError, takes: type[BaseModel], clean: Clean, given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return an error of a use case as the model reads it; `given` are the arguments of the call."""
     if isinstance(error, BadArgument):
         error = error.named(_parameters(error, takes))
     ways = [told for way in error.suggestions if (told := _told(way, takes))]
@@ -55,8 +57,8 @@ def error_answer(error: MusterError, takes: type[BaseModel], clean: Clean) -> di
     answer: dict[str, Any] = {"error": error.code, "message": message}
     if ways:
         answer["suggestions"] = [clean(way) for way in dict.fromkeys(ways)]
-    if error.flaws:
-        answer["fields"] = [_field(flaw, takes, clean) for flaw in error.flaws]
+    if flaws := error.named(given or {}) if isinstance(error, NotFound) else error.flaws:
+        answer["fields"] = [_field(flaw, takes, clean) for flaw in flaws]
     if isinstance(error, LimitReached):
         answer["retry_after_secs"] = round(error.retry_after, 1)
     return answer

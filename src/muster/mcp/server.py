@@ -107,7 +107,7 @@ class Coordinator:
             return _content(flaws_answer(error, tool.takes, params.arguments, self._muster.library), failed=True)
         except MusterError as error:
             failure = str(error.code)
-            return _content(error_answer(error, tool.takes, self._clean), failed=True)
+            return _content(error_answer(error, tool.takes, self._clean, params.arguments), failed=True)
         except asyncio.CancelledError:  # the client has canceled the call, or is gone
             failure = "canceled"
             raise

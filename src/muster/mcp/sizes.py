@@ -15,7 +15,7 @@ MAX_ANSWER = 60_000  # characters of the JSON text
 PAGE = 20_000  # characters of a page of one long text
 MAX_ROW = 4_000  # characters of one row of many
 ENVELOPE = 5_000  # characters of an answer that are left to what stands beside its rows or pages
-LEAST = 300  # characters that a text which is cut has: its beginning, and the call that reads the rest
+MIN_CUT = 300  # characters that a text which is cut has: its beginning, and the call that reads the rest
 MAX_NAMED = 30  # fields in an error
 MIN_CONTAINER = 700  # characters that an object or a list has
 MAX_FIELD = 100  # characters of the name of a field; what lies deeper is cut with what it lies in
@@ -137,7 +137,7 @@ def _kept(
 
 def _least(value: Any) -> int:
     """Return the fewest characters to which a value is cut; else it is left out, and others have more."""
-    return MIN_CONTAINER if isinstance(value, dict | list) else LEAST
+    return MIN_CONTAINER if isinstance(value, dict | list) else MIN_CUT
 
 
 def _share(sizes: Sequence[int], room: int) -> int:

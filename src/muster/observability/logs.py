@@ -31,7 +31,7 @@ from muster.domain.observation import (
 from muster.domain.run import FAILURES
 from muster.observability.options import LogFormat, LogOptions
 
-LONGEST = 1000  # characters of one value
+MAX_VALUE = 1000  # characters of one value
 _FIRST = ("timestamp", "level", "event", "run", "key")
 
 Redact = Callable[[str], str]
@@ -197,7 +197,7 @@ class _Cleaner:
         if value is None or isinstance(value, bool | int | float):
             return value
         text = self._redact(str(value))  # before it is cut: half a secret would not be found
-        text = text if len(text) <= LONGEST else text[:LONGEST] + "…"
+        text = text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
         return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
 
 

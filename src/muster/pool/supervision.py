@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-_LONGEST = 3_600.0  # seconds
+_MAX_DELAY = 3_600.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,4 +27,4 @@ class RestartPolicy:
             return RestartDecision(errored=False)
         if not self.enabled or failures >= self.most:
             return RestartDecision(errored=True)
-        return RestartDecision(errored=False, rest=min(self.interval * 2.0 ** min(failures - 1, 32), _LONGEST))
+        return RestartDecision(errored=False, rest=min(self.interval * 2.0 ** min(failures - 1, 32), _MAX_DELAY))

@@ -6,25 +6,13 @@ from typing import Any
 
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import Reply
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState, Event
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
 from muster.domain.rules import FIRST_RULES
-from muster.domain.run import (
-    LIVE,
-    CallCounts,
-    Dispatch,
-    Driver,
-    Lease,
-    NewRun,
-    Origin,
-    Reuse,
-    Run,
-    RunState,
-    Spent,
-    StartRequest,
-)
+from muster.domain.run import CallCounts, Driver, Lease, NewRun, Origin, Reuse, Run, RunState, Spent, StartRequest
 from muster.store.base import Attempt
 from muster.store.queries import Row
 from muster.text import typed

@@ -135,9 +135,19 @@ def for_postgres(query: str) -> NumberedQuery:
 @cache
 def migrations(database: str) -> tuple[tuple[int, str, str], ...]:
     """Load the numbered migrations of a database: number, name, statements."""
-    folder = resources.files("muster.store").joinpath("migrations", database)
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    files = sorted(_migration_files(database), key=lambda file: file.name)
     return tuple((int(file.name[:4]), file.name[5:-4], file.read_text(encoding="utf-8")) for file in files)
+
+
+@cache
+def newest_version(database: str) -> int:
+    """Return the number of the last migration, without reading any: most stores need none."""
+    return max(int(file.name[:4]) for file in _migration_files(database))
+
+
+def _migration_files(database: str) -> list[Traversable]:
+    folder = resources.files("muster.store").joinpath("migrations", database)
+    return [file for file in folder.iterdir() if file.name.endswith(".sql")]
 
 
 @cache

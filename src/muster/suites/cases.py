@@ -40,11 +40,11 @@ from muster.suites.values.verdict import CaseResult
 from muster.text import typed
 from muster.text.document_tree import Flaw
 
-LONGEST_PROMPT = 1_000_000  # bytes
-MOST_WARNINGS = 20
-MOST_UNSELECTED = 1000  # ids that are kept to hint at
+MAX_PROMPT = 1_000_000  # bytes
+MAX_WARNINGS = 20
+MAX_UNSELECTED = 1000  # ids that are kept to hint at
 SHOWN_UNSELECTED = 10
-_LONGEST_SUITE = 100  # characters of its name in an id that is made here
+_MAX_SUITE = 100  # characters of its name in an id that is made here
 
 
 async def read_in(ctx: Context, spec: SuiteSpec) -> SuiteSnapshot:
@@ -85,7 +85,7 @@ class Warnings:
     def take(self, flaws: Sequence[Flaw]) -> None:
         """Note some more."""
         self.count += len(flaws)
-        self.first += flaws[: MOST_WARNINGS - len(self.first)]
+        self.first += flaws[: MAX_WARNINGS - len(self.first)]
 
 
 class UnselectedCases:
@@ -99,7 +99,7 @@ class UnselectedCases:
     def take(self, case: Case) -> None:
         """Note one more, as long as there is room."""
         self._count += 1
-        if len(self._ids) < MOST_UNSELECTED:
+        if len(self._ids) < MAX_UNSELECTED:
             self._ids.append(case.id)
             self._tags |= dict.fromkeys(case.tags)
 
@@ -212,7 +212,7 @@ class CaseReader:
         if not case.flaw:
             raise BadFile(case.file, f"case {case.id}: another case of this run has the same id", line=case.line)
         place = hashlib.sha256(f"{case.file}:{case.id}".encode()).hexdigest()[:8]
-        return replace(case, id=f"{case.suite[:_LONGEST_SUITE]}/damaged-{place}")
+        return replace(case, id=f"{case.suite[:_MAX_SUITE]}/damaged-{place}")
 
 
 def _prompt(path: str) -> Prompt:
@@ -222,8 +222,8 @@ def _prompt(path: str) -> Prompt:
         raise NotFound(f"no such prompt file: {path}") from None
     except OSError as error:
         raise BadFile(path, f"cannot be read: {error.strerror}") from error
-    if len(data) > LONGEST_PROMPT:
-        raise BadFile(path, f"is longer than {LONGEST_PROMPT:,} bytes, too long for a prompt")
+    if len(data) > MAX_PROMPT:
+        raise BadFile(path, f"is longer than {MAX_PROMPT:,} bytes, too long for a prompt")
     try:
         return Prompt(name=Path(path).stem, text=data.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from muster.engine.context import Context
 from muster.suites.cases import Unit
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
 from muster.suites.spec import SuiteSpec
-from muster.suites.values.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case
+from muster.suites.values.case import MAX_TOOL_CALLS, MAX_TOOL_TURNS, Case
 from muster.suites.values.rules import ScoringRules
 from muster.suites.values.verdict import OUT_OF_TIME, Observation
 
@@ -86,7 +86,7 @@ async def talk(ctx: Context, unit: Unit, spec: SuiteSpec, rules: ScoringRules) -
 
 async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation, rules: ScoringRules) -> Any:
     """Get one answer, with all tools that the agent calls before it; returns an error when there is none."""
-    for _ in range(MOST_TOOL_TURNS + 1):
+    for _ in range(MAX_TOOL_TURNS + 1):
         left = None if unit.case.timeout is None else unit.case.timeout - going.seconds
         if left is not None and left <= 0:
             return {
@@ -107,11 +107,11 @@ async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation, 
             going.tool_calls += reply.tool_calls
             going.answers += (reply.text,)
             return None
-        if len(reply.tool_calls) > MOST_TOOL_CALLS:
-            message = f"it called {len(reply.tool_calls)} tools at once; at most {MOST_TOOL_CALLS} are answered"
+        if len(reply.tool_calls) > MAX_TOOL_CALLS:
+            message = f"it called {len(reply.tool_calls)} tools at once; at most {MAX_TOOL_CALLS} are answered"
             return {"code": "tool_calls", "message": message}
         _use_tools(unit.case, reply, going)
-    return {"code": "tool_turns", "message": f"it still called tools after {MOST_TOOL_TURNS} rounds of them"}
+    return {"code": "tool_turns", "message": f"it still called tools after {MAX_TOOL_TURNS} rounds of them"}
 
 
 def request_of(unit: Unit, spec: SuiteSpec, messages: tuple[Message, ...]) -> Request:

@@ -1,12 +1,14 @@
 """Suite runs, and the generation of cases, as kinds of work."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.domain.kind import KindReport, RunVerdict, WorkKind, file_names, joined, passed_or_not
-from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from muster.domain.run import Run
 
 
-def _verdict(spec: Any, result: Any, run: Run) -> RunVerdict:
+def _verdict(spec: Any, result: Any, run: "Run") -> RunVerdict:
     counts = {status: int(number) for status, number in result["counts"].items() if status != "skipped"}
     passed, cases = counts.get("passed", 0), sum(counts.values())
     if not cases:

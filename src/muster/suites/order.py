@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+from muster.domain.dispatch import Mode
 from muster.domain.doors import EVERYWHERE, LOCAL, REMOTE, Door
 from muster.domain.order import MAX_GLOB, MAX_NAME, FieldForm, Name, OrderField, ValueBounds
-from muster.domain.run import Mode
 from muster.domain.run_order import MAX_TAGS, EffortField, LimitedRunOrder, PlannedRun, SamplingFields
 from muster.suites.values.rules import DEFAULT_THRESHOLD
 

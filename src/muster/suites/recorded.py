@@ -20,7 +20,7 @@ from muster.text.files import shown, whole_text
 from muster.text.json_documents import decode, json_words
 
 TOOL = "agent_response"
-MOST_BYTES = 256_000_000
+MAX_BYTES = 256_000_000
 NOT_RECORDED = "not_recorded"
 _NUMBERS = frozenset({"epoch", "turn"})
 _PLACES = _NUMBERS | {"case_id"}
@@ -120,7 +120,7 @@ def _entries(path: Path, file: str) -> list[Any]:
     if not path.exists():
         raise NotFound(f"no such file: {path}")
     try:
-        entries = decode(whole_text(path, MOST_BYTES))
+        entries = decode(whole_text(path, MAX_BYTES))
     except Unreadable as error:
         raise BadFile(file, error.message, line=error.line) from None
     except json.JSONDecodeError as error:

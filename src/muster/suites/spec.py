@@ -6,12 +6,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from muster.domain.canonical import Json, JsonObject, digest
+from muster.domain.dispatch import Mode
 from muster.domain.effort import with_effort
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.named import COUNCIL_JUDGE
 from muster.domain.order import field_flaws, shared_fields
-from muster.domain.run import Mode
 from muster.suites.journal import Subject, SuiteSnapshot
 from muster.suites.order import SuiteChoice, SuiteFields
 from muster.suites.values.case import Case, tag_key

@@ -16,7 +16,7 @@ from muster.suites.spec import SuiteSpec
 from muster.suites.values.case import Case
 from muster.text import typed
 
-MOST_KEPT = 64_000_000  # bytes of compressed cases; a run with more reads its files itself
+MAX_CACHED_BYTES = 64_000_000  # bytes of compressed cases; a run with more reads its files itself
 _GROUP = 20  # pages that go into one commit
 
 
@@ -49,7 +49,7 @@ class SurveyedCases:
 class CaseCollector:
     """Keeps the cases that come by, compressed, as long as they take little room."""
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
+    def __init__(self, most: int = MAX_CACHED_BYTES) -> None:
         self._most = most
         self._page: list[Case] = []
         self._pages: list[bytes] = []

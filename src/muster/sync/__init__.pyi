@@ -133,6 +133,7 @@ from muster.domain.call import message as message
 from muster.domain.canonical import DataT_co
 from muster.domain.canonical import Json as Json
 from muster.domain.content import AgentNote
+from muster.domain.dispatch import Dispatch as Dispatch
 from muster.domain.entry import Entry
 from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
@@ -213,7 +214,6 @@ from muster.domain.observation import RunBegan as RunBegan
 from muster.domain.observation import RunEnded as RunEnded
 from muster.domain.order import FieldForm
 from muster.domain.patience import Patience as Patience
-from muster.domain.run import Dispatch as Dispatch
 from muster.domain.run import Driver
 from muster.domain.run import Origin
 from muster.domain.run import Run as Run

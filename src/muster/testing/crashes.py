@@ -35,7 +35,7 @@ POINTS = (
     "store.after_commit",
     "run.before_release",
 )
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 Agents = Callable[[], Mapping[str, GivenAgent]]
 
 
@@ -91,8 +91,8 @@ def kill_everywhere(
         if not kills:
             raise AssertionError("the run was never killed: it passes no point")
     if failed:
-        more = f"\n… and {len(failed) - MOST_SHOWN} more" if len(failed) > MOST_SHOWN else ""
-        raise AssertionError(f"{len(failed)} of {len(kills)} kills:\n" + "\n".join(failed[:MOST_SHOWN]) + more)
+        more = f"\n… and {len(failed) - MAX_SHOWN} more" if len(failed) > MAX_SHOWN else ""
+        raise AssertionError(f"{len(failed)} of {len(kills)} kills:\n" + "\n".join(failed[:MAX_SHOWN]) + more)
     return CrashReport(result=whole.result, kills=tuple(kills), uncertain=uncertain)
 
 

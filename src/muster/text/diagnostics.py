@@ -11,7 +11,7 @@ from muster.domain.flaw import one_of
 from muster.text.document_tree import Flaw, Place, line_of, spelled, texts_of
 from muster.text.words import choice_error
 
-_LONGEST = 300
+_MAX_MESSAGE = 300
 _QUOTED = re.compile(r"'([^']*)'")
 
 _WORDS = {
@@ -115,14 +115,14 @@ def _shown(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
-    return "null" if value is None else repr(str(value)[:_LONGEST])
+    return "null" if value is None else repr(str(value)[:_MAX_MESSAGE])
 
 
 def _choice_words(expected: str, given: Any) -> str:
     """Return that a value is not among the choices, which pydantic writes like "'a', 'b' or 'c'"."""
     choices = _QUOTED.findall(expected)
     if isinstance(given, str) and choices:
-        return choice_error(choices, str(given)[:_LONGEST])
+        return choice_error(choices, str(given)[:_MAX_MESSAGE])
     return f"must be {one_of(choices) if choices else expected}, not {_shown(given)}"
 
 

@@ -19,7 +19,7 @@ _SPECIAL = re.compile(
     r"|true|True|TRUE|false|False|FALSE|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
 _FIRST = frozenset("+-.0123456789tTfF")  # what something special begins with
-_LONGEST_NUMBER = 100
+_MAX_NUMBER = 100
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
@@ -32,8 +32,8 @@ class Plain(str):
         """Return what it is in the core schema of YAML 1.2."""
         if self[0] in "tTfF":
             return self[0] in "tT"
-        if len(self) > _LONGEST_NUMBER:
-            raise ValueError(f"this number has more than {_LONGEST_NUMBER} digits")
+        if len(self) > _MAX_NUMBER:
+            raise ValueError(f"this number has more than {_MAX_NUMBER} digits")
         if _INTEGER.fullmatch(self):
             return int(self)
         if _OCTAL.fullmatch(self) or _HEXADECIMAL.fullmatch(self):
@@ -130,7 +130,7 @@ def place_of(path: str) -> Place:
     return tuple(int(step) if step.isdecimal() else step for step in re.findall(r"[^.\[\]]+", path))
 
 
-MOST_FLAWS = 100  # of one file; whoever has more mends these first
+MAX_FLAWS = 100  # of one file; whoever has more mends these first
 BREAKING = frozenset({"empty-check"})  # codes of doubts about a check that can never pass
 
 

@@ -8,14 +8,14 @@ from muster.text.document_tree import Unreadable
 from muster.text.files import whole_text
 from muster.text.json_documents import flaw_of, json_fault
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 
 def text_beside(folder: Path, name: str) -> str:
     """Read a file by its name below a folder; raises Unreadable when there is none, or it may not be read."""
     path = _path(folder, name)
     try:
-        return whole_text(path, MOST_BYTES)
+        return whole_text(path, MAX_BYTES)
     except Unreadable as error:
         place = name if error.line is None else f"{name}:{error.line}"
         raise Unreadable(f"{place}: {error.message}") from None

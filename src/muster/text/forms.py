@@ -16,7 +16,7 @@ _RESERVED = re.compile(r"PATH|LD_.*|DYLD_.*|PYTHON.*|MUSTER_.*")
 _TOOL = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 
 # Beyond these, means of scores overflow, or are rounded until a bad one is good.
-_LEAST_WEIGHT, _MOST_WEIGHT = 0.000001, 1_000_000
+_MIN_WEIGHT, _MAX_WEIGHT = 0.000001, 1_000_000
 
 
 def is_kebab(text: str) -> bool:
@@ -107,8 +107,8 @@ def _kebab(name: str) -> str:
 
 
 def _weight(weight: float) -> float:
-    if weight and not _LEAST_WEIGHT <= weight <= _MOST_WEIGHT:
-        raise ValueError(f"a weight is 0, or from {_LEAST_WEIGHT:f} to {_MOST_WEIGHT:,}")
+    if weight and not _MIN_WEIGHT <= weight <= _MAX_WEIGHT:
+        raise ValueError(f"a weight is 0, or from {_MIN_WEIGHT:f} to {_MAX_WEIGHT:,}")
     return weight
 
 

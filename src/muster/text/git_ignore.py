@@ -11,7 +11,7 @@ from pathlib import Path
 from muster.text.git_index import common_folder, git_folder, tracked_files
 
 _NAME = ".gitignore"
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class IgnoredPaths:
 
 def _read(file: Path, base: Path) -> tuple[_Rule, ...]:
     try:
-        text = file.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace")
+        text = file.read_bytes()[:_MAX_BYTES].decode("utf-8", "replace")
     except OSError:  # most folders have none
         return ()
     return tuple(rule for line in text.splitlines() if (rule := _rule(line, base)) is not None)

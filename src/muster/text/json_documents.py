@@ -9,6 +9,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
+from muster.domain.flaw import FieldFlaw, FlawCode
 
 Fits = Callable[[Mapping[str, Json]], bool]
 
@@ -35,10 +36,10 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 _DECODER = JSONDecoder(object_pairs_hook=_object)
 _WINDOW = 4096  # characters that are looked at first; an error counts the lines from the beginning of its text
 _GROWTH = 8
-_LONGEST = 16  # a number, a word or an escape that is cut goes wrong this near to the end; only a string does not
+_MAX_TOKEN = 16  # a number, a word or an escape that is cut goes wrong this near to the end; only a string does not
 
 # Work is counted in characters that the decoder goes over.
-_LEAST = 8_000_000
+_MIN_WORK = 8_000_000
 _MULTIPLE = 3
 _FAILURE = 130  # what it takes to fail at once
 _SUCCESS = 40
@@ -167,7 +168,7 @@ class JsonSearch:
 
     def __init__(self, text: str, marker: str = "") -> None:
         self._text, self._marker = text, marker
-        self._work = _LEAST + _MULTIPLE * len(text)
+        self._work = _MIN_WORK + _MULTIPLE * len(text)
 
     def values(self, opening: re.Pattern[str]) -> Iterator[Json]:
         """Yield the values that begin where the pattern says; what is inside of one is not looked at again."""
@@ -186,7 +187,7 @@ class JsonSearch:
             try:
                 value, end = _DECODER.raw_decode(window)
             except JSONDecodeError as error:
-                cut = error.msg.startswith("Unterminated") or error.pos >= len(window) - _LONGEST
+                cut = error.msg.startswith("Unterminated") or error.pos >= len(window) - _MAX_TOKEN
                 self._spend(_FAILURE + (len(window) if cut else error.pos))
             except (ValueError, RecursionError):  # digits without end, or too deep
                 cut = False
@@ -226,7 +227,7 @@ def _without_fence(text: str) -> str:
     return text.partition("\n")[2].removesuffix(_FENCE).strip()
 
 
-LONGEST = 4_000_000  # characters
+MAX_TEXT = 4_000_000  # characters
 _QUOTED = 60  # characters of a name that is there twice
 
 
@@ -266,8 +267,8 @@ def decode(text: str) -> Any:
 
 def read_object(text: str, *, fenced: bool = True) -> Mapping[str, Any] | str:
     """Return the object that a text is, maybe in one fence around the whole; or why it is not one."""
-    if len(text) > LONGEST:
-        return f"it is longer than {LONGEST:,} characters"
+    if len(text) > MAX_TEXT:
+        return f"it is longer than {MAX_TEXT:,} characters"
     bare = text.strip().removeprefix("\ufeff")
     try:
         found = decode(unfenced(bare) if fenced else bare)
@@ -306,14 +307,14 @@ def _no(constant: str) -> Json:
     raise Ambiguous(f"it holds {constant}, which is no JSON")
 
 
-_DEEPEST = 100
-_LEAST_INTEGER, _MOST = -(2**63), 2**64 - 1
+_MAX_DEPTH = 100
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 
 
 def flaw_of(value: Json) -> str | None:
     """Return why a decoded value cannot be stored; None when it can."""
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         below: list[Json] = []
         for item in level:
             if isinstance(item, dict):
@@ -325,12 +326,26 @@ def flaw_of(value: Json) -> str | None:
         if not below:
             return None
         level = below
-    return f"it is nested more than {_DEEPEST} levels deep"
+    return f"it is nested more than {_MAX_DEPTH} levels deep"
+
+
+def number_flaw(value: Json, path: str = "") -> FieldFlaw | None:
+    """Return what is wrong with the first number in a decoded value that cannot be stored, by its path."""
+    if isinstance(value, dict):
+        places = ((f"{path}.{name[:_QUOTED]}" if path else name[:_QUOTED], inner) for name, inner in value.items())
+    elif isinstance(value, list):
+        places = ((f"{path}[{number}]", inner) for number, inner in enumerate(value))
+    elif _number_flaw(value) is None:
+        return None
+    else:
+        kind = "a finite number" if isinstance(value, float) else "an integer of at most 64 bits"
+        return FieldFlaw(path=path, message=f"must be {kind}", code=FlawCode.OUT_OF_BOUNDS)
+    return next(filter(None, (number_flaw(inner, place) for place, inner in places)), None)
 
 
 def _number_flaw(item: Json) -> str | None:
     if isinstance(item, float) and not isfinite(item):
         return "it holds NaN, Infinity or a number beyond all bounds"
-    if isinstance(item, int) and not _LEAST_INTEGER <= item <= _MOST:
+    if isinstance(item, int) and not _MIN_INTEGER <= item <= _MAX_INTEGER:
         return "it holds an integer of more than 64 bits"
     return None

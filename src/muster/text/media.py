@@ -16,7 +16,7 @@ TYPES = {
     "application/pdf": MediaKind.DOCUMENT,
 }
 KNOWN = "PNG, JPEG, GIF, WebP or PDF"
-MOST_UNPACKED = 64_000_000  # bytes of the object streams of a document
+MAX_UNPACKED = 64_000_000  # bytes of the object streams of a document
 
 Size = tuple[int, int]
 
@@ -31,7 +31,7 @@ _STREAM = re.compile(rb"(?<!end)stream\r?\n")
 _ESCAPED = re.compile(rb"/([^\s/<>\[\]()%#]{0,8}#[0-9A-Fa-f]{2}[^\s/<>\[\]()%]{0,24})")
 _ESCAPE = re.compile(rb"#([0-9A-Fa-f]{2})")
 _NAMES = frozenset({b"Type", b"Page", b"Pages", b"Kids", b"ObjStm", b"Filter", b"FlateDecode"})
-LONGEST_HEADER = 4_096  # bytes of the dictionary before a stream
+MAX_HEADER = 4_096  # bytes of the dictionary before a stream
 
 
 def type_of(data: bytes) -> str | None:
@@ -130,10 +130,10 @@ def _unescaped(name: bytes) -> bytes:
 def _object_streams(data: bytes) -> list[bytes] | None:
     """Return what the object streams hold, which is where newer files have their pages; None for unknown filters."""
     parts: list[bytes] = []
-    left, end = MOST_UNPACKED, 0
+    left, end = MAX_UNPACKED, 0
     view = memoryview(data)
     for found in _STREAM.finditer(data):
-        header = data[max(end, found.start() - LONGEST_HEADER) : found.start()].rpartition(b"obj")[2]
+        header = data[max(end, found.start() - MAX_HEADER) : found.start()].rpartition(b"obj")[2]
         end = found.end()
         if b"/ObjStm" not in header:
             continue

@@ -1,4 +1,4 @@
-"""Thresholds: the one place that compares a score with its threshold and evaluates an expression.
+"""Thresholds: whether an expression holds of some figures.
 
 What is not known is never good enough: a comparison with it is neither true nor false, and only what is true holds.
 """
@@ -19,10 +19,9 @@ from muster.text.expressions import (
     Truth,
     parse,
 )
+from muster.text.scores import reaches
 
 Values = Mapping[str, float | None]
-
-_TOLERANCE = 1e-9  # 0.1 + 0.2 reaches 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +31,6 @@ class ThresholdResult:
     expression: str
     holds: bool
     why: str = ""  # the numbers, or what is not known
-
-
-def reaches(score: float, threshold: float) -> bool:
-    """Return whether a score is at least a threshold, rounding aside; no number is below every threshold."""
-    return score >= threshold - _TOLERANCE
 
 
 def evaluate(expression: str | Expression, values: Values) -> ThresholdResult:

@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from muster.domain.call import SHORTEST_CACHED
+from muster.domain.call import MIN_CACHED_PREFIX
 from muster.domain.canonical import canonical
+from muster.domain.dispatch import Mode
 from muster.domain.errors import BadArgument, Conflict, NotFound
-from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.text import typed
 from muster.text.secrets.redaction import Redactor
@@ -29,7 +29,7 @@ class ChunkUnit:
     @property
     def cached(self) -> bool:
         """Return whether the first is asked alone and marks the chunk, so that the others hit the provider's cache."""
-        return len(self.verifiers) > 1 and len(self.chunk.text) >= SHORTEST_CACHED
+        return len(self.verifiers) > 1 and len(self.chunk.text) >= MIN_CACHED_PREFIX
 
 
 class Arrangement:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.domain.kind import KindReport, RunVerdict, StoredSpec, WorkKind, part_of, passed_or_not
-from muster.domain.run import Run
 from muster.text.words import count
+
+if TYPE_CHECKING:
+    from muster.domain.run import Run
 
 
 def _files(spec: StoredSpec) -> tuple[object, ...]:
@@ -17,13 +19,13 @@ def _files(spec: StoredSpec) -> tuple[object, ...]:
     return count(len(files), "file"), first if isinstance(first, str) else part_of(first, "path")
 
 
-def _verdict(spec: Any, result: Any, run: Run) -> RunVerdict:
+def _verdict(spec: Any, result: Any, run: "Run") -> RunVerdict:
     ok, findings = bool(result["passed"]), int(result["findings"])
     words = count(findings, "finding") if findings else "no findings" if ok else "not all was verified"
     return passed_or_not(ok, words, findings=findings)
 
 
-def _repair_verdict(spec: Any, result: Any, run: Run) -> RunVerdict:
+def _repair_verdict(spec: Any, result: Any, run: "Run") -> RunVerdict:
     changed, left = len(result["changed"]), len(result["left"])
     words = f"{count(changed, 'file')} changed" + (f", {left:,} left" if left else "")
     return passed_or_not(bool(changed) and not left, words)

@@ -5,10 +5,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from muster.domain.dispatch import Fallback, Mode
 from muster.domain.doors import EVERYWHERE, LOCAL, Door
 from muster.domain.errors import ConflictingArguments
 from muster.domain.order import FieldForm, Name, OrderField, ValueBounds
-from muster.domain.run import Fallback, Mode
 from muster.domain.run_order import DISPATCH, LimitedRunOrder, PlannedRun
 
 FILES = "Files and agents"  # a heading

@@ -7,15 +7,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.dispatch import MODES, Mode
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
-from muster.domain.run import MODES, Mode
 from muster.text.declared_values import read_value
 from muster.text.expressions import parse
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
 from muster.text.words import choice_error
-from muster.verify.declaration.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
+from muster.verify.declaration.forms import MIN_CHUNK, PARSERS, command_flaw, glob_flaw, name_flaw
 from muster.verify.declaration.resolve import THRESHOLDS
 from muster.verify.declaration.verification import (
     Kind,
@@ -103,8 +103,8 @@ def _path_flaws(spec: Verification) -> Flaws:
 
 
 def _limit_flaws(limits: Limits) -> Flaws:
-    if limits.chunk_bytes < SMALLEST_CHUNK:
-        yield f"limits: chunk_bytes must be at least {SMALLEST_CHUNK}"
+    if limits.chunk_bytes < MIN_CHUNK:
+        yield f"limits: chunk_bytes must be at least {MIN_CHUNK}"
     if limits.overlap_lines < 0 or limits.total_bytes < 1:
         yield "limits: overlap_lines must be at least 0, and total_bytes at least 1"
 

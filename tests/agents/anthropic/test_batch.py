@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from muster.agents.anthropic.batch import AnthropicBatchFormat, encode
-from muster.agents.faults import MOST_MESSAGE, Account
+from muster.agents.faults import MAX_MESSAGE, Account
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
 from muster.domain.call import Message, Request, Role, Stop, Timings, Tool, Usage, ask
@@ -170,7 +170,7 @@ def test_a_failure_without_any_error_is_a_fault_of_the_provider() -> None:
 
 def test_a_huge_error_is_cut() -> None:
     error = error_in({"error": {"type": "api_error", "message": "x" * 1_000_000}})
-    assert len(error.message) < MOST_MESSAGE + 100
+    assert len(error.message) < MAX_MESSAGE + 100
 
 
 @pytest.mark.parametrize(

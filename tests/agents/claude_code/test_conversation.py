@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.claude_code.conversation import ClaudeConversation, Frame
-from muster.agents.local import MOST_CALLS
+from muster.agents.local import MAX_CALLS
 from muster.domain.call import Usage
 
 RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "result": "Done.", "session_id": "s"}
@@ -83,13 +83,13 @@ def test_long_names_are_cut_and_still_belong_together() -> None:
 
 
 def test_after_ten_thousand_tools_no_other_is_heard_of() -> None:
-    conversation = heard(*(said(used(str(number))) for number in range(MOST_CALLS)), said(used("0")))
+    conversation = heard(*(said(used(str(number))) for number in range(MAX_CALLS)), said(used("0")))
     assert not conversation.over
     conversation.receive(said(used("one more")))
     assert (conversation.over, conversation.unread, len(conversation.calls)) == (
         True,
         "used more than 10,000 tools",
-        MOST_CALLS,
+        MAX_CALLS,
     )
 
 

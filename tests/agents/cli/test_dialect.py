@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.base import InboxMessage
-from muster.agents.cli.dialect import LONGEST, AnswerPaths, Dialect, Output, Unfit, fill, join, named_in
+from muster.agents.cli.dialect import MAX_ARGUMENT, AnswerPaths, Dialect, Output, Unfit, fill, join, named_in
 from muster.domain.errors import BadConfiguration
 from muster.text.json_paths import compile_path
 
@@ -55,7 +55,7 @@ def test_no_argument_holds_a_nul() -> None:
         fill(("--", "{prompt}"), VALUES | {"prompt": "a\0b"})
 
 
-@pytest.mark.parametrize("text", ["x" * LONGEST, "ü" * (LONGEST // 2)])
+@pytest.mark.parametrize("text", ["x" * MAX_ARGUMENT, "ü" * (MAX_ARGUMENT // 2)])
 def test_an_argument_may_be_as_long_as_the_system_takes(text: str) -> None:
     assert fill(("--", "{prompt}"), VALUES | {"prompt": text}) == ("--", text)
     with pytest.raises(Unfit, match="allows at most 131,071") as caught:

@@ -6,7 +6,7 @@ import pytest
 
 from muster.agents.cli.dialect import AnswerPaths
 from muster.agents.cli.output import CliOutput
-from muster.agents.local import MOST_CALLS
+from muster.agents.local import MAX_CALLS
 from muster.domain.call import ToolCall, Usage
 from muster.domain.errors import BadOutput
 from muster.text.json_paths import compile_path
@@ -122,11 +122,11 @@ def test_long_arguments_and_names_are_cut_and_names_still_belong_together() -> N
 
 def test_more_than_ten_thousand_tools_are_no_output() -> None:
     found = findings(**TOOLS)
-    found.take({"use": [{"name": "A", "id": number} for number in range(MOST_CALLS)]})
+    found.take({"use": [{"name": "A", "id": number} for number in range(MAX_CALLS)]})
     found.take({"use": [{"name": "A", "id": 0, "with": {"x": 1}}]})  # told of again
     with pytest.raises(BadOutput, match=r"^used more than 10,000 tools$"):
         found.take({"use": [{"name": "A", "id": "one more"}]})
-    assert len(found.tools.calls) == MOST_CALLS
+    assert len(found.tools.calls) == MAX_CALLS
 
 
 def test_values_that_do_not_come_in_pairs_belong_to_nobody() -> None:

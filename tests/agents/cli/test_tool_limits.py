@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.local import MOST_ARGUMENTS, MOST_TEXT, kept_arguments
+from muster.agents.local import MAX_ARGUMENTS, MAX_TEXT, kept_arguments
 from muster.text.json_documents import flaw_of
 
 FEW = st.recursive(
@@ -34,7 +34,7 @@ def size(value: Any) -> int:
 @given(ANY)
 def test_whatever_is_given_little_is_kept_and_it_can_be_kept(arguments: dict[str, Any]) -> None:
     kept = kept_arguments(arguments)
-    assert size(kept) <= MOST_ARGUMENTS + 100
+    assert size(kept) <= MAX_ARGUMENTS + 100
     assert flaw_of(kept) is None
 
 
@@ -50,7 +50,7 @@ def test_what_is_kept_is_kept_as_it_is_when_it_is_read_again(arguments: dict[str
 
 
 def test_a_text_of_the_greatest_length_is_whole_and_a_longer_one_ends_with_a_mark() -> None:
-    whole, cut = "x" * MOST_TEXT, "x" * (MOST_TEXT - 1) + "…"
+    whole, cut = "x" * MAX_TEXT, "x" * (MAX_TEXT - 1) + "…"
     assert kept_arguments({"a": [{"b": whole}, whole + "x"]}) == {"a": [{"b": whole}, cut]}
 
 
@@ -58,7 +58,7 @@ def test_of_arguments_that_are_still_too_long_the_beginning_is_kept() -> None:
     kept = kept_arguments({"numbers": list(range(100_000)), "after": "them"})
     assert list(kept) == ["_cut"]
     assert kept["_cut"].startswith('{"numbers": [0, 1, 2, ')
-    assert (len(kept["_cut"]), kept["_cut"][-1]) == (MOST_TEXT, "…")
+    assert (len(kept["_cut"]), kept["_cut"][-1]) == (MAX_TEXT, "…")
 
 
 def test_a_name_of_any_length_does_not_get_through() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muster.agents.http.client import HttpClient
-from muster.agents.http.connection import MOST_UNREAD_BYTES
+from muster.agents.http.connection import MAX_UNREAD_BYTES
 from muster.domain.agent import Timeouts
 from muster.domain.errors import OutcomeUnknown, Unreachable
 
@@ -270,7 +270,7 @@ async def test_a_reader_that_is_slow_holds_the_server_back(http: HttpClient) -> 
             await asyncio.sleep(0.001)
         assert sent < len(piece) * pieces, "the rest waits at the server"
         first = await anext(flow.chunks)
-        assert len(first) < MOST_UNREAD_BYTES + 2 * 65_536
+        assert len(first) < MAX_UNREAD_BYTES + 2 * 65_536
         assert len(first) + len(await flow.body()) == len(piece) * pieces
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from muster.agents.http.client import HttpClient
 from muster.agents.http.encoding import ContentDecoder, decoder_of
-from muster.agents.http.response import MOST_ERROR_BYTES, ResponseParser
+from muster.agents.http.response import MAX_ERROR_BYTES, ResponseParser
 from muster.agents.openai.batch import OpenAIBatches
 from muster.agents.openai.batch_format import scope_of
 from muster.agents.openai.live import OpenAIAgent
@@ -142,7 +142,7 @@ def test_a_bomb_is_given_up_as_soon_as_it_is_too_long(size: int) -> None:
 def test_a_bomb_of_a_failure_is_cut_to_what_is_read_of_it() -> None:
     response = read(answer(bomb(), status=400), most=10**9)
     assert (response.status, response.whole) == (400, True)
-    assert MOST_ERROR_BYTES < len(response.take()) <= MOST_ERROR_BYTES + 1
+    assert MAX_ERROR_BYTES < len(response.take()) <= MAX_ERROR_BYTES + 1
 
 
 def test_one_read_of_a_file_without_end_stays_within_bounds() -> None:

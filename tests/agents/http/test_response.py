@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.http.response import MOST_HEAD_BYTES, ResponseParser
+from muster.agents.http.response import MAX_HEAD_BYTES, ResponseParser
 from muster.domain.errors import OutcomeUnknown, Paid, Undecodable
 
 MOST = 1000
@@ -126,20 +126,20 @@ def test_an_encoding_that_nobody_asked_for_is_refused_by_name(header: bytes, sho
 
 
 HEADS = {
-    "many": b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * MOST_HEAD_BYTES,
-    "long": b"HTTP/1.1 200 OK\r\na: " + b"b" * 2 * MOST_HEAD_BYTES,
-    "long name": b"HTTP/1.1 200 OK\r\n" + b"b" * 2 * MOST_HEAD_BYTES,
-    "long reason": b"HTTP/1.1 200 " + b"b" * 2 * MOST_HEAD_BYTES,
-    "interim": b"HTTP/1.1 102 X\r\n\r\n" * MOST_HEAD_BYTES,
-    "trailers": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n" + b"a: b\r\n" * MOST_HEAD_BYTES,
-    "chunk extension": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;" + b"a" * 2 * MOST_HEAD_BYTES,
+    "many": b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * MAX_HEAD_BYTES,
+    "long": b"HTTP/1.1 200 OK\r\na: " + b"b" * 2 * MAX_HEAD_BYTES,
+    "long name": b"HTTP/1.1 200 OK\r\n" + b"b" * 2 * MAX_HEAD_BYTES,
+    "long reason": b"HTTP/1.1 200 " + b"b" * 2 * MAX_HEAD_BYTES,
+    "interim": b"HTTP/1.1 102 X\r\n\r\n" * MAX_HEAD_BYTES,
+    "trailers": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n" + b"a: b\r\n" * MAX_HEAD_BYTES,
+    "chunk extension": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;" + b"a" * 2 * MAX_HEAD_BYTES,
 }
 
 
 @pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
 @pytest.mark.parametrize("size", [1000, 65_536])
 def test_a_head_without_end_is_given_up(data: bytes, size: int) -> None:
-    with pytest.raises(OutcomeUnknown, match=f"head of the answer is longer than {MOST_HEAD_BYTES} bytes"):
+    with pytest.raises(OutcomeUnknown, match=f"head of the answer is longer than {MAX_HEAD_BYTES} bytes"):
         read(data, [size] * (len(data) // size))
 
 

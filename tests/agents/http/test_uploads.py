@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muster.agents.http.client import HttpClient, RequestBody
-from muster.agents.http.connection import MOST_UNREAD_BYTES
+from muster.agents.http.connection import MAX_UNREAD_BYTES
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadConfiguration, OutcomeUnknown, Unreachable
 
@@ -129,7 +129,7 @@ async def test_a_file_has_no_limit_and_comes_no_faster_than_it_is_read() -> None
         async for chunk in flow.chunks:
             largest, total = max(largest, len(chunk)), total + len(chunk)
     assert total == len(PIECE) * pieces
-    assert largest < MOST_UNREAD_BYTES + 2 * 65_536
+    assert largest < MAX_UNREAD_BYTES + 2 * 65_536
     await http.close()
 
 

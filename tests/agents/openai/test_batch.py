@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from muster.agents.faults import MOST_MESSAGE, Account
+from muster.agents.faults import MAX_MESSAGE, Account
 from muster.agents.openai.batch_format import ENDPOINT, OpenAIBatchFormat
 from muster.agents.openai.wire import MaxTokens, encode
 from muster.agents.prices import price_from_toml
@@ -178,7 +178,7 @@ def test_an_error_that_cannot_be_read_is_a_fault_of_the_provider(error: Any) -> 
 
 
 def test_a_huge_error_is_cut() -> None:
-    assert len(error_in(line(error={"code": "x", "message": "x" * 1_000_000})).message) < MOST_MESSAGE + 100
+    assert len(error_in(line(error={"code": "x", "message": "x" * 1_000_000})).message) < MAX_MESSAGE + 100
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muster.agents.processes import system
-from muster.agents.processes.conversation import MOST_OUTPUT, Finished, communicate
+from muster.agents.processes.conversation import MAX_OUTPUT, Finished, communicate
 from muster.agents.processes.process import Process, ProcessCommand, environment_of
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
@@ -94,7 +94,7 @@ async def test_bytes_that_are_no_text_survive_in_the_log(processes: ProcessRegis
 
 async def test_too_much_output_is_a_named_error(processes: ProcessRegistry) -> None:
     with pytest.raises(BadOutput, match=r"wrote more than 32 MB"):
-        await run(processes, bash(f"head -c {MOST_OUTPUT + 1} /dev/zero; sleep 60"))
+        await run(processes, bash(f"head -c {MAX_OUTPUT + 1} /dev/zero; sleep 60"))
 
 
 async def test_time_that_is_over_ends_the_process(processes: ProcessRegistry, remembered: RememberedProcesses) -> None:

@@ -12,7 +12,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import ClientSession
-from muster.agents.tool_server.http import MOST_BODY, MOST_HEAD, LoopbackServer
+from muster.agents.tool_server.http import MAX_BODY, MAX_HEAD, LoopbackServer
 from muster.agents.tool_server.protocol import OfferedTool, ToolServer
 from muster.domain.call import Tool
 
@@ -103,10 +103,10 @@ async def test_requests_of_strangers_are_refused(client: Client, changed: dict[s
 
 
 async def test_bounds_hold_before_anything_is_read(client: Client) -> None:
-    assert (await client.send(b"", size=str(MOST_BODY + 1))).status == 413
+    assert (await client.send(b"", size=str(MAX_BODY + 1))).status == 413
     assert (await client.send(b"", size="9" * 5000)).status == 400
     assert (await client.send(b"", size="-1")).status == 400
-    assert (await client.send(message("ping"), x=("y" * 2 * MOST_HEAD))).status == 431
+    assert (await client.send(message("ping"), x=("y" * 2 * MAX_HEAD))).status == 431
     assert (await client.raw(b"hello\r\n\r\n")).status == 400
 
 

@@ -1,9 +1,14 @@
 """A member of the exec protocol: proposes its answer, and favours candidates that hold a word. For tests."""
 
+from __future__ import annotations
+
 import json
 import sys
 import time
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # hundreds of these are started, and to load it takes longer than to answer
+    from typing import Any
 
 
 def main() -> None:

@@ -12,8 +12,9 @@ from muster.app import Muster, open_muster
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Dispatch, Fallback, Mode
 from muster.domain.ids import BatchId
-from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
+from muster.domain.run import Run, RunState
 from muster.engine.base.clock import Clock, SystemClock
 from muster.engine.batches.base import Patience
 from muster.settings import load_settings

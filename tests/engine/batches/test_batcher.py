@@ -13,8 +13,9 @@ from muster.agents.base import BatchUpload
 from muster.domain.agent import Timeouts
 from muster.domain.batch import BatchLimits, BatchProgress, BatchState
 from muster.domain.call import Message, Request, Role
+from muster.domain.dispatch import Dispatch, Fallback, Mode
 from muster.domain.errors import Overloaded, RetriesExhausted, WireError
-from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
+from muster.domain.run import Run, RunState
 from muster.engine.batches.base import Patience, PollDelays
 from muster.engine.context import Context
 from muster.testing.batches import MemoryBatches

@@ -6,8 +6,8 @@ import pytest
 
 from muster.app import Muster
 from muster.domain.call import Message, Request, Role, Tool, ToolCall, identify
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.errors import InvalidRequest
-from muster.domain.run import LIVE, Dispatch
 from tests.engine.batches.house import House, ask_all, batch, check_answered, questions
 
 HALF = "half \ud83d of it"

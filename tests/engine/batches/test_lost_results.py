@@ -10,8 +10,9 @@ import pytest
 from muster.app import Muster
 from muster.domain.agent import Timeouts
 from muster.domain.batch import BatchProgress, BatchState, Tally
+from muster.domain.dispatch import Fallback
 from muster.domain.errors import BatchLost, CallFailed, InvalidRequest, TryLater
-from muster.domain.run import Fallback, RunState
+from muster.domain.run import RunState
 from muster.engine.batches.base import Patience
 from muster.engine.context import Context
 from muster.testing.batches import MemoryBatches

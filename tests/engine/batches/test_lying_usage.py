@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster.app import Muster
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.entry import AttemptState
-from muster.domain.money import MOST, Lane
-from muster.domain.run import LIVE, Dispatch, Run, RunState
+from muster.domain.money import MAX_COST, Lane
+from muster.domain.run import Run, RunState
 from muster.store.base import Attempt
 from tests.engine.batches.house import ANTHROPIC, OPENAI, batch, survey
 from tests.engine.batches.liar import FIELDS, OBJECTS, Lie, before_a_liar
@@ -103,8 +104,8 @@ async def test_absurd_usage_within_range_is_an_overdraft_and_no_sum_overflows(
         saving = await muster._backend.store.batches.saving(run.id)
         batches = await muster._backend.store.batches.of_run(run.id)
     assert run.ended_reason == "budget" or mode[0] != LIVE
-    assert all(0 <= attempt.cost <= MOST for attempt in attempts)
-    assert run.spent.settled == sum(attempt.cost for attempt in attempts) > MOST
+    assert all(0 <= attempt.cost <= MAX_COST for attempt in attempts)
+    assert run.spent.settled == sum(attempt.cost for attempt in attempts) > MAX_COST
     assert saving.cost == sum(found.cost for found in batches)
 
 

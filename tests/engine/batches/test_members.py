@@ -6,7 +6,8 @@ import pytest
 
 from muster.app import Muster
 from muster.domain.batch import BatchState, Tally
-from muster.domain.run import Fallback, RunState
+from muster.domain.dispatch import Fallback
+from muster.domain.run import RunState
 from tests.engine.batches.house import (
     House,
     ask_all,

@@ -8,7 +8,7 @@ import pytest
 
 from muster.domain.batch import Batch, BatchEndpoint, BatchState, KnownIds, ListedBatch, confusable
 from muster.domain.ids import BatchId
-from muster.engine.batches.resolve import LONGEST_CREATE, SKEW, Adopt, Assumed, Judgment, Nothing, Several
+from muster.engine.batches.resolve import MAX_CREATE_SECONDS, SKEW, Adopt, Assumed, Judgment, Nothing, Several
 from muster.engine.batches.resolve import judge as judge_list
 
 ANTHROPIC = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K")
@@ -89,8 +89,8 @@ def test_one_that_was_rejected_is_not_taken_again() -> None:
     [
         (SENT - SKEW - 1, False),
         (SENT - SKEW, True),
-        (SENT + LONGEST_CREATE + SKEW, True),
-        (SENT + LONGEST_CREATE + SKEW + 1, False),
+        (SENT + MAX_CREATE_SECONDS + SKEW, True),
+        (SENT + MAX_CREATE_SECONDS + SKEW + 1, False),
     ],
 )
 def test_the_time_must_fit_as_far_as_clocks_agree(at: float, fits: bool) -> None:

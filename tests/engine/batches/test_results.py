@@ -18,7 +18,7 @@ from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver
 from muster.engine.batches.results import (
-    MOST_LINE,
+    MAX_LINE,
     UNUSED_SECONDS,
     OddLines,
     ResultReader,
@@ -183,12 +183,12 @@ def test_lines_are_the_same_however_they_arrive(chunks: list[bytes]) -> None:
 
 
 def test_a_line_that_never_ends_is_cut_where_it_cannot_be_read() -> None:
-    splitter, piece = Splitter(), b"x" * (MOST_LINE // 4)
+    splitter, piece = Splitter(), b"x" * (MAX_LINE // 4)
     assert splitter.feed(b'before\n{"text":"') == [b"before\n"]
     lengths = [len(splitter.feed(piece)) for _ in range(100)]
     cut, after = splitter.feed(b'"}\nafter\n')
     assert (sum(lengths), after) == (0, b"after\n")
-    assert MOST_LINE < len(cut) < 2 * MOST_LINE
+    assert MAX_LINE < len(cut) < 2 * MAX_LINE
     assert not cut.endswith(b'"}\n')
 
 

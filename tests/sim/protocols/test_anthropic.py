@@ -10,6 +10,7 @@ from muster.domain.call import Stop, ToolCall
 from muster.domain.script import Line, Rule, Script
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
+from tests.sdk import anthropic_client
 
 MODEL = "claude-haiku-5-5"
 WEATHER = ToolCall(id="", name="weather", arguments={"city": "Zürich", "days": [1, 2, 3], "units": {"heat": "C"}})
@@ -20,9 +21,7 @@ TOOLS: list[ToolParam] = [{"name": "weather", "input_schema": {"type": "object"}
 async def client(script: Script | None = None) -> AsyncIterator[tuple[AsyncAnthropic, Server]]:
     async with (
         serve(Options(script=script or Script())) as server,
-        AsyncAnthropic(
-            api_key="k", base_url=server.anthropic, max_retries=0, _strict_response_validation=True
-        ) as anthropic,
+        anthropic_client(server.anthropic) as anthropic,
     ):
         yield anthropic, server
 

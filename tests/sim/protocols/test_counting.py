@@ -9,6 +9,7 @@ import pytest
 
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
+from tests.sdk import anthropic_client, openai_client
 
 MODEL = "claude-haiku-5-5"
 EMBEDDER = "text-embedding-3-small"
@@ -21,15 +22,11 @@ ODD: tuple[dict[str, Any], ...] = (
 
 
 def claude(server: Server) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(
-        api_key="sk-test", base_url=server.anthropic, max_retries=0, _strict_response_validation=True
-    )
+    return anthropic_client(server.anthropic, key="sk-test")
 
 
 def gpt(server: Server, *, strict: bool = True) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(
-        api_key="sk-test", base_url=server.openai, max_retries=0, _strict_response_validation=strict
-    )
+    return openai_client(server.openai, key="sk-test", strict=strict)
 
 
 async def test_what_is_counted_is_what_an_answer_uses_and_costs_nothing() -> None:

@@ -11,6 +11,7 @@ from muster.domain.call import Stop, ToolCall
 from muster.domain.script import Line, Rule, Script
 from muster.sim.options import Options
 from muster.sim.server import serve
+from tests.sdk import openai_client
 
 MODEL = "gpt-5.5-mini"
 WEATHER = ToolCall(id="", name="weather", arguments={"city": "Zürich", "days": [1, 2, 3], "units": {"heat": "C"}})
@@ -21,7 +22,7 @@ TOOLS: list[ChatCompletionToolParam] = [{"type": "function", "function": {"name"
 async def client(script: Script | None = None) -> AsyncIterator[AsyncOpenAI]:
     async with (
         serve(Options(script=script or Script())) as server,
-        AsyncOpenAI(api_key="k", base_url=server.openai, max_retries=0, _strict_response_validation=True) as openai,
+        openai_client(server.openai) as openai,
     ):
         yield openai
 

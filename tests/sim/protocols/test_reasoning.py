@@ -11,13 +11,14 @@ from openai.types.chat import ChatCompletion
 from muster.domain.script import Line, Script
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
+from tests.sdk import openai_client
 
 
 @asynccontextmanager
 async def client(script: Script | None = None, **options: Any) -> AsyncIterator[tuple[AsyncOpenAI, Server]]:
     async with (
         serve(Options(script=script or Script(), **{"thinking": True, **options})) as server,
-        AsyncOpenAI(api_key="k", base_url=server.openai, max_retries=0, _strict_response_validation=True) as openai,
+        openai_client(server.openai) as openai,
     ):
         yield openai, server
 

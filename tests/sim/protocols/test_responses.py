@@ -13,6 +13,7 @@ from muster.domain.script import Line, Script
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from muster.testing.clock import FakeClock
+from tests.sdk import openai_client
 from tests.sim.batch_wire import content, jsonl
 from tests.sim.wire import one_fault
 
@@ -31,7 +32,7 @@ async def client(
         serve(
             Options(script=script or Script(), **{"thinking": True, **options}), (clock or FakeClock()).now
         ) as server,
-        AsyncOpenAI(api_key="k", base_url=server.openai, max_retries=0, _strict_response_validation=True) as openai,
+        openai_client(server.openai) as openai,
     ):
         yield openai, server
 

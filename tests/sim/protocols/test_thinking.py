@@ -12,6 +12,7 @@ from muster.domain.call import ToolCall
 from muster.domain.script import Line, Rule, Script
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
+from tests.sdk import anthropic_client
 
 MODEL = "claude-opus-5-5"
 LOOK = ToolCall(id="", name="look", arguments={"at": "it"})
@@ -23,9 +24,7 @@ ASKED = [{"role": "user", "content": "hello"}]
 async def client(script: Script | None = None, **options: Any) -> AsyncIterator[tuple[AsyncAnthropic, Server]]:
     async with (
         serve(Options(script=script or Script(), **{"thinking": True, **options})) as server,
-        AsyncAnthropic(
-            api_key="k", base_url=server.anthropic, max_retries=0, _strict_response_validation=True
-        ) as anthropic,
+        anthropic_client(server.anthropic) as anthropic,
     ):
         yield anthropic, server
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muster.suites.evidence import archive
 from muster.suites.evidence.archive import BLOCK, TarWriter, header, scan
-from muster.suites.evidence.layout import MOST_MEMBERS, EvidenceFault
+from muster.suites.evidence.layout import MAX_MEMBERS, EvidenceFault
 
 NAMES = st.sampled_from(["a.txt", "cases.jsonl", "prompts/0001.txt", "prompts/0002.txt", "x-y.dsse.json"])
 
@@ -68,7 +68,7 @@ def test_a_file_that_is_there_twice_is_refused() -> None:
 
 
 def test_a_size_that_is_not_there_takes_no_memory() -> None:
-    data = header("statement.dsse.json", archive.MOST_BYTES) + b"short"
+    data = header("statement.dsse.json", archive.MAX_BYTES) + b"short"
     with pytest.raises(EvidenceFault, match="larger than 100"):
         scan(io.BytesIO(data), {"statement.dsse.json": 100})
     with pytest.raises(EvidenceFault, match="cut short"):
@@ -82,6 +82,6 @@ def test_an_end_of_another_kind_is_refused(end: bytes) -> None:
 
 
 def test_an_archive_of_countless_files_is_refused() -> None:
-    files = {f"file-{number}.txt": b"" for number in range(MOST_MEMBERS + 1)}
+    files = {f"file-{number}.txt": b"" for number in range(MAX_MEMBERS + 1)}
     with pytest.raises(EvidenceFault, match="more than 10,000 files"):
         scan(io.BytesIO(written(files)), {})

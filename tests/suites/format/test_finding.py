@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.suites.format.discovery import MOST_OTHERS, find_suites
+from muster.suites.format.discovery import MAX_OTHER_FILES, find_suites
 from tests.suites.format.suites import write
 
 
@@ -295,7 +295,7 @@ def test_the_root_of_the_file_system_is_refused_at_once() -> None:
 
 def test_a_folder_with_thousands_of_other_files_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "", "cases.yaml")
-    for number in range(MOST_OTHERS + 1):
+    for number in range(MAX_OTHER_FILES + 1):
         (tmp_path / f"{number}.toml").touch()
     with pytest.raises(BadArgument, match=r"has more than 5,000 YAML and TOML files that are not suites"):
         find_suites([tmp_path])

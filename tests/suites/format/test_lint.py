@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from muster.domain.errors import BadFile
-from muster.suites.format.lint import MOST_FINDINGS, lint
+from muster.suites.format.lint import MAX_FINDINGS, lint
 from tests.suites.format.suites import HEAD, a_case, judged_by, write, write_suite
 
 CHECK = {"kind": "contains", "value": "x"}
@@ -99,7 +99,7 @@ def test_an_odd_tag_is_told_once(tmp_path: Path) -> None:
 
 
 def test_findings_are_bounded(tmp_path: Path) -> None:
-    assert len(lint(write_suite(tmp_path, *(smoke(id=f"greeter/{n}", odd=1) for n in range(600))))) == MOST_FINDINGS
+    assert len(lint(write_suite(tmp_path, *(smoke(id=f"greeter/{n}", odd=1) for n in range(600))))) == MAX_FINDINGS
 
 
 def test_a_suite_that_is_not_valid_is_not_linted(tmp_path: Path) -> None:

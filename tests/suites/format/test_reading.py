@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.suites.format.reading import MOST_BYTES, SuiteFiles
+from muster.suites.format.reading import MAX_BYTES, SuiteFiles
 from muster.text.document_tree import Unreadable
 from tests.suites.format.suites import write
 
@@ -97,7 +97,7 @@ def test_a_link_may_not_lead_out_of_where_it_was_found(tmp_path: Path) -> None:
 
 def test_a_file_is_bounded_and_text(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    write(folder, "x" * (MOST_BYTES + 1), "large.txt")
+    write(folder, "x" * (MAX_BYTES + 1), "large.txt")
     write(folder, b"a\nb\xff", "bytes.txt")
     write(folder, b"a\n\xc3", "cut.txt")
     assert refusal(folder, "large.txt").startswith("large.txt: larger than 4,000,000 bytes")

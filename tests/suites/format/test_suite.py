@@ -9,7 +9,7 @@ import pytest
 from muster.domain.errors import BadFile, NotFound
 from muster.suites.format.suite import examine, open_suite
 from muster.suites.values.case import Case
-from muster.text.document_tree import MOST_FLAWS, Flaw
+from muster.text.document_tree import MAX_FLAWS, Flaw
 from tests.suites.format.suites import HEAD, a_case, flaws, sound, the_flaw, write, write_suite
 
 ONE = "- id: greeter/{0}\n  input: {{messages: [{{role: user, content: hi}}]}}\n  expected: {{output: [{1}]}}\n"
@@ -108,14 +108,14 @@ def test_all_flaws_are_told_up_to_a_bound(tmp_path: Path) -> None:
     found = examine(write_suite(tmp_path, a_case(), *bad))
     assert (found.cases, len(found.flaws)) == (1, 3)
     many = examine(write_suite(tmp_path, *(a_case(str(index), tags="x") for index in range(300))))
-    assert len(many.flaws) == MOST_FLAWS + 1
+    assert len(many.flaws) == MAX_FLAWS + 1
     assert "stopped after" in many.flaws[-1].message
 
 
 def test_doubts_are_bounded_and_stop_nothing(tmp_path: Path) -> None:
     expected = {"output": [{"kind": "regex", "value": ""}]}
     found = sound(write_suite(tmp_path, *(a_case(str(index), expected=expected) for index in range(150))))
-    assert (found.cases, len(found.doubts)) == (150, MOST_FLAWS)
+    assert (found.cases, len(found.doubts)) == (150, MAX_FLAWS)
 
 
 def test_a_flaw_is_told_like_a_compiler_does() -> None:

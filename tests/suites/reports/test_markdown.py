@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster.domain.case import Status
 from muster.domain.run import RunState
-from muster.suites.reports.markdown import MOST
+from muster.suites.reports.markdown import MAX_REPORT
 from muster.suites.values.verdict import CheckResult
 from tests.reporting.markdown_reader import read
 from tests.suites.reports.house import Story, case, hostile, result, shop, written
@@ -48,7 +48,7 @@ async def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
     check = CheckResult(name="contains", passed=False, why="nothing like it " * 30)
     results = [result(name, Status.FAILED, why="long " * 100, checks=(check,)) for name in names]
     text = await written(tmp_path, Story(cases=[case(name) for name in names], results=results), "markdown")
-    assert len(text) < MOST + 500
+    assert len(text) < MAX_REPORT + 500
     shown = text.count("<details>")
     assert 10 < shown < 400
     assert f"… and {400 - shown} more that did not pass: `muster report 0123456789abcdef --format html" in text

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.text.document_tree import Unreadable, plain_value
-from muster.text.documents.yaml_reader import MOST_CASE, YamlFile
+from muster.text.documents.yaml_reader import MAX_CASE, YamlFile
 from tests.suites.format.suites import write
 
 
@@ -212,7 +212,7 @@ def test_anchors_may_not_fill_the_memory_together(tmp_path: Path) -> None:
 
 
 def test_one_case_is_bounded_and_many_are_not(tmp_path: Path) -> None:
-    half = "x" * (MOST_CASE // 2)
+    half = "x" * (MAX_CASE // 2)
     several = YamlFile(write(tmp_path, f"cases:\n- {half}\n- {half}\n- {half}\n"))
     assert sum(1 for _ in several.cases()) == 3
     one = YamlFile(write(tmp_path, f"cases:\n- [{half}, {half}]\n"))

@@ -13,7 +13,7 @@ from muster.domain.call import Stop
 from muster.domain.canonical import Json
 from muster.verify.agents.model_agent import FindingsReading, read
 from muster.verify.declaration.verification import Shape, Verifier
-from muster.verify.findings.answers import MAX_REPLACEMENT, MAX_TEXT, MOST
+from muster.verify.findings.answers import MAX_FINDINGS, MAX_REPLACEMENT, MAX_TEXT
 from muster.verify.findings.finding import Severity
 from muster.verify.sources.source import Chunk, Piece
 from tests.verify.agents.stage import AUDITOR, CHUNK, reply, report, said
@@ -101,7 +101,7 @@ def test_json_may_stand_in_one_fence_around_the_whole(text: str) -> None:
         (report(said(extra=1)), "extra"),
         (report("a.py:3 is wrong"), "object"),
         (report(None), "object"),
-        (report(*[said()] * (MOST + 1)), "1,001 findings"),
+        (report(*[said()] * (MAX_FINDINGS + 1)), "1,001 findings"),
         ('{"findings": [' + "[" * 100_000 + "]" * 100_000 + "]}", "nested"),
         (report([[[said()]]]), "object"),
         (report(score=9), "score"),

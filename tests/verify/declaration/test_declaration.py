@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadConfiguration, BadFile, NotFound
-from muster.text.documents.declared import MOST_BYTES
+from muster.text.documents.declared import MAX_BYTES
 from muster.verify.declaration.declaration import MAX_AGENTS, inspect, read_declaration
 from muster.verify.declaration.forms import AGENT, TOP
 from muster.verify.declaration.verification import Kind, Limits, Shape, Verifier
@@ -167,7 +167,7 @@ def test_a_file_that_is_missing_is_not_found(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_or_beyond_all_bounds_is_refused(tmp_path: Path) -> None:
     ((_, message),) = flaws(write(tmp_path, "{}", "verify.json"))
     assert message == "a file with verification agents must be one of .yaml, .yml, .toml"
-    ((_, message),) = flaws(write(tmp_path, "#" * (MOST_BYTES + 1)))
+    ((_, message),) = flaws(write(tmp_path, "#" * (MAX_BYTES + 1)))
     assert message.startswith("larger than 4,000,000 bytes")
     many = (a_model(f"a{index}") for index in range(MAX_AGENTS + 1))
     assert flaws(write_agents(tmp_path, *many)) == [(2, "agents: has more than 1,000 agents")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster.text.files_beside import MOST_BYTES
+from muster.text.files_beside import MAX_BYTES
 from muster.verify.declaration.forms import PARSERS
 from muster.verify.declaration.resolve import THRESHOLDS
 from muster.verify.declaration.verification import Kind, Verifier
@@ -155,7 +155,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     (folder / "loop.md").symlink_to(folder / "loop.md")
     (folder / "folder.md").mkdir()
     (folder / "binary.md").write_bytes(b"a\nb\0")
-    (folder / "huge.md").write_bytes(b"a" * (MOST_BYTES + 1))
+    (folder / "huge.md").write_bytes(b"a" * (MAX_BYTES + 1))
     (folder / "empty.md").write_bytes(b"\n")
 
     def refused(name: str) -> str:

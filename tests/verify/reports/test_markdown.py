@@ -8,7 +8,7 @@ from muster.domain.run import RunState
 from muster.verify.declaration.verification import LeftOut
 from muster.verify.findings.finding import Severity
 from muster.verify.findings.journal import Ending
-from muster.verify.reports.markdown import MOST
+from muster.verify.reports.markdown import MAX_REPORT
 from tests.reporting.markdown_reader import Reader, read
 from tests.verify.reports.house import Story, agent, bad, finding, good, hostile, model, rejected, wave, written
 
@@ -97,8 +97,8 @@ async def test_when_there_is_too_much_the_worst_is_shown_and_the_rest_counted(tm
     worst = [finding("the worst of all", 1, severity=Severity.CRITICAL, file="src/z.py")]
     failed = agent("a", 1, Ending.FAILED, [*low, *worst])
     text, _ = await rendered(tmp_path, Story(verifiers=[model("a")], waves=[wave(1, failed)]))
-    assert len(text) <= MOST
-    assert len(text) > MOST - 1_000
+    assert len(text) <= MAX_REPORT
+    assert len(text) > MAX_REPORT - 1_000
     assert text.index("the worst of all") < text.index("number 0")
     shown = text.count("number ")
     assert f"… and {900 - shown:,} more, none of them worse." in text

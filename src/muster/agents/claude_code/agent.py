@@ -31,7 +31,7 @@ from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
 from muster.text.schemas.json_schema import require_schema
 
-MOST_ARGUMENT = 131_071  # bytes that the system takes as one argument of a program
+MAX_ARGUMENT = 131_071  # bytes that the system takes as one argument of a program
 PROGRAM = "claude"  # as a failure names it: its arguments hold the system prompt
 
 
@@ -195,10 +195,10 @@ class ClaudeCodeAgent:
 
     def _check_size(self, command: tuple[str, ...]) -> None:
         longest = max(len(part.encode("utf-8", "surrogatepass")) for part in command)
-        if longest > MOST_ARGUMENT:
+        if longest > MAX_ARGUMENT:
             raise InvalidRequest(
                 f"agent {self._profile.name!r}: Claude Code takes its system prompt and its schema as arguments, of at "
-                f"most {MOST_ARGUMENT} bytes each, and one has {longest}",
+                f"most {MAX_ARGUMENT} bytes each, and one has {longest}",
                 suggestions=("put it into the message instead, which has no such limit",),
             )
 

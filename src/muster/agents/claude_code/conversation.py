@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from muster.agents.faults import kind_of
-from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, MOST_SESSION, TOO_MANY, kept_arguments
+from muster.agents.local import MAX_CALLS, MAX_NAME, MAX_RESULT, MAX_SESSION, TOO_MANY, kept_arguments
 from muster.agents.payload import count_of, microdollars_of
 from muster.agents.usage import Stray
 from muster.domain.call import ToolCall, Usage
@@ -66,7 +66,7 @@ class ClaudeConversation:
     def receive(self, frame: Frame) -> None:
         """Take one frame; kinds that are not known here say nothing."""
         if isinstance(session := frame.get("session_id"), str):
-            self.session = session[:MOST_SESSION]
+            self.session = session[:MAX_SESSION]
         match frame.get("type"):
             case "control_response":
                 self.initialized = True
@@ -111,7 +111,7 @@ class ClaudeConversation:
 
     def _receive_use(self, block: Frame) -> None:
         id_ = _name(block.get("id"))
-        if id_ not in self._calls and len(self._calls) >= MOST_CALLS:
+        if id_ not in self._calls and len(self._calls) >= MAX_CALLS:
             self.unread = TOO_MANY
             return
         arguments = kept_arguments(_mapping(block.get("input")))
@@ -121,7 +121,7 @@ class ClaudeConversation:
         for block in _blocks(message):
             call = self._calls.get(_name(block.get("tool_use_id")))
             if block.get("type") == "tool_result" and call is not None:
-                text = self._scrub(_text(block.get("content")))[:MOST_RESULT]
+                text = self._scrub(_text(block.get("content")))[:MAX_RESULT]
                 self._calls[call.id] = replace(call, result=text, failed=block.get("is_error") is True)
 
     def _receive_system(self, frame: Frame) -> None:
@@ -147,7 +147,7 @@ def _is_refusal(status: Json) -> bool:
 
 
 def _name(value: Json) -> str:
-    return str(value)[:MOST_NAME]
+    return str(value)[:MAX_NAME]
 
 
 def _mapping(value: Json) -> JsonObject:

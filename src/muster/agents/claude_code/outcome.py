@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.agents.claude_code.conversation import ClaudeConversation, ClaudeResult
-from muster.agents.faults import MOST_MESSAGE, kind_of
-from muster.agents.local import MOST_SESSION
+from muster.agents.faults import MAX_MESSAGE, kind_of
+from muster.agents.local import MAX_SESSION
 from muster.agents.usage import OWN_LIMITS, ProcessBill
 from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
@@ -121,7 +121,7 @@ def _failure(terms: ClaudeTerms, conversation: ClaudeConversation, result: Claud
         return _api_failure(terms, conversation, result, result.api_error_status)
     kind = BadOutput if result.subtype == _UNSHAPED else AgentFailed
     what = result.subtype if result.subtype != "success" else "an error of the API"
-    why = f": {result.why[:MOST_MESSAGE]}" if result.why else ""
+    why = f": {result.why[:MAX_MESSAGE]}" if result.why else ""
     return kind(
         f"agent {terms.agent!r}: Claude Code ended with {what}{why}",
         log=log,
@@ -139,7 +139,7 @@ def _api_failure(terms: ClaudeTerms, conversation: ClaudeConversation, result: C
     if issubclass(kind, AuthRefused) and terms.key_variable:
         error = key_refused(terms, status)
     else:
-        error = kind(f"agent {terms.agent!r}: Claude Code: {result.why[:MOST_MESSAGE]}", status=status)
+        error = kind(f"agent {terms.agent!r}: Claude Code: {result.why[:MAX_MESSAGE]}", status=status)
     if cost := _sure(terms, result):
         error.paid, error.cost, error.imputed = Paid.YES, cost, terms.lane is Lane.IMPUTED
     elif terms.most and (conversation.answered or conversation.unclear or result.cost(resumed=terms.resumed)):
@@ -173,5 +173,5 @@ def _reply(
         id=conversation.id,
         timings=ending.timings,
         data=data,
-        trace=Trace(session=result.session_id[:MOST_SESSION], turns=result.num_turns, log=ending.log, note=ending.note),
+        trace=Trace(session=result.session_id[:MAX_SESSION], turns=result.num_turns, log=ending.log, note=ending.note),
     )

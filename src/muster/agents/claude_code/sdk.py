@@ -16,7 +16,7 @@ from typing import Any
 from muster.agents.base import InboxMessage
 from muster.agents.claude_code.conversation import ClaudeConversation
 from muster.agents.local import LineBuffer, exit_of
-from muster.agents.processes.conversation import MOST_OUTPUT, too_long, wait_for_output
+from muster.agents.processes.conversation import MAX_OUTPUT, too_long, wait_for_output
 from muster.agents.processes.feed import MessageFeed
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
@@ -231,7 +231,7 @@ class ProcessTransport:
 
     def _frames(self, data: bytes) -> Iterator[JsonObject]:
         yield from (frame for line in self._lines.feed(data) if (frame := self._frame(line)) is not None)
-        if self._lines.waiting > MOST_OUTPUT:
+        if self._lines.waiting > MAX_OUTPUT:
             raise too_long(self.process)
 
     def _frame(self, line: bytes) -> JsonObject | None:

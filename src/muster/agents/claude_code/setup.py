@@ -12,7 +12,7 @@ from typing import Any
 from muster.agents.local import GRANTED
 from muster.domain.canonical import Json
 
-SHORTEST_SECRET = 8  # characters; shorter values are switches and numbers, which stand in every text
+MIN_SECRET = 8  # characters; shorter values are switches and numbers, which stand in every text
 
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 _SECRET = ("env", "headers")  # where a server is told what nobody else should know
@@ -34,7 +34,7 @@ class Servers:
     def secrets(self) -> frozenset[str]:
         """The values that must not show: of variables and headers, and of headers without the scheme before them."""
         values = (value for server in self.declared.values() for value in _values(server))
-        return frozenset(value for value in values if len(value) >= SHORTEST_SECRET)
+        return frozenset(value for value in values if len(value) >= MIN_SECRET)
 
     def write_down(self) -> None:
         """Make the file say what is declared; without servers there is none. Raises OSError."""

@@ -167,7 +167,7 @@ def _filled(value: Json, values: Mapping[str, str]) -> Json:
     return [_filled(each, values) for each in value] if isinstance(value, list | tuple) else value
 
 
-LONGEST = 131_071  # bytes of one argument; Linux takes no more
+MAX_ARGUMENT = 131_071  # bytes of one argument; Linux takes no more
 
 _PLACE = re.compile(r"\{(prompt|system|model|session|budget|tool|mcp_config)\}")
 # What strangers may have written: an argument must not begin with it where it could be taken for an option.
@@ -222,9 +222,9 @@ def _require_fit(argument: str, filled: str, *, after_options: bool) -> None:
             'remove "{prompt}" from the command: the prompt is then sent to its standard input',
         )
     size = len(filled.encode())
-    if size > LONGEST:
+    if size > MAX_ARGUMENT:
         raise Unfit(
-            f"the {names} makes an argument of {size:,} bytes; the system allows at most {LONGEST:,}",
+            f"the {names} makes an argument of {size:,} bytes; the system allows at most {MAX_ARGUMENT:,}",
             'remove "{prompt}" from the command: the prompt is then sent to its standard input, of any length',
         )
     first = _PLACE.match(argument)

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 from muster.agents.base import DeltaCollector
 from muster.agents.cli.output import CliOutput
-from muster.agents.cli.questions import MOST_QUESTION, NO_QUESTIONS, QuestionPatterns
+from muster.agents.cli.questions import MAX_QUESTION, NO_QUESTIONS, QuestionPatterns
 from muster.agents.local import (
     LineBuffer,
     object_of,
     retold,
 )
-from muster.agents.processes.conversation import MOST_OUTPUT, too_long, wait_for_output
+from muster.agents.processes.conversation import MAX_OUTPUT, too_long, wait_for_output
 from muster.agents.processes.feed import MessageFeed
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
@@ -78,10 +78,10 @@ class Listener:
                 await self._acknowledge(self.feed)
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-        if self._lines.waiting > MOST_OUTPUT:
+        if self._lines.waiting > MAX_OUTPUT:
             raise too_long(self._process)
         if not self._found.over and not self._lines.may_be_object():
-            self._look_for_question(self._lines.end_of_rest(MOST_QUESTION))  # which often does not end its line
+            self._look_for_question(self._lines.end_of_rest(MAX_QUESTION))  # which often does not end its line
 
     async def _acknowledge(self, feed: MessageFeed) -> None:
         taken, self._found.taken = self._found.taken, []

@@ -15,7 +15,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, PermissionAsked
 from muster.text.schemas.json_schema import shaped
 
-_LONGEST_LOG = 500
+_MAX_LOG = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class OutcomeReader:
         if ending.status is None and not ended:
             return self._failed(BadExit, "closed its output without an answer and did not exit; it was stopped", ending)
         if ending.status and not ended:
-            said = f": {ending.log[:_LONGEST_LOG].strip()}" if ending.log.strip() else ""
+            said = f": {ending.log[:_MAX_LOG].strip()}" if ending.log.strip() else ""
             return self._failed(BadExit, f"{exit_of(ending.status)} without an answer{said}", ending)
         wrote = f"; it wrote last: {ending.sample}" if ending.sample else "; it wrote nothing"
         return self._failed(BadOutput, f"ended without an answer{self._at()}{wrote}", ending)

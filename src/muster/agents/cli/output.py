@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muster.agents.cli.dialect import AnswerPaths
-from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, MOST_SESSION, TOO_MANY, kept_arguments
+from muster.agents.local import MAX_CALLS, MAX_NAME, MAX_RESULT, MAX_SESSION, TOO_MANY, kept_arguments
 from muster.agents.payload import count_of, microdollars_of
 from muster.agents.usage import OWN_LIMITS
 from muster.domain.call import ToolCall, Usage
@@ -63,12 +63,12 @@ class ToolLog:
         for name, id_, given in zip(names, ids, arguments, strict=True):
             known = None if id_ is None else self.uses.get(_id(id_))
             if known is None:
-                self._add(id_, _Use(shown(name)[:MOST_NAME], kept_arguments(_mapping(given))))
+                self._add(id_, _Use(shown(name)[:MAX_NAME], kept_arguments(_mapping(given))))
             elif given is not None:  # told of again, with more
                 known.arguments = kept_arguments(_mapping(given))
 
     def _add(self, id_: Json, use: _Use) -> None:
-        if len(self.uses) >= MOST_CALLS:
+        if len(self.uses) >= MAX_CALLS:
             raise BadOutput(TOO_MANY)
         name = f"call_{len(self.uses) + 1}" if id_ is None else _id(id_)
         self.uses[name] = self.open[name] = use
@@ -80,7 +80,7 @@ class ToolLog:
             use = self.uses.get(_id(id_))
             if use is not None:
                 self.open.pop(_id(id_), None)
-                use.result = None if result is None else shown(result)[:MOST_RESULT]
+                use.result = None if result is None else shown(result)[:MAX_RESULT]
 
 
 def _all(path: JsonPath | None, line: Json) -> list[Json]:
@@ -88,7 +88,7 @@ def _all(path: JsonPath | None, line: Json) -> list[Json]:
 
 
 def _id(value: Json) -> str:
-    return str(value)[:MOST_NAME]
+    return str(value)[:MAX_NAME]
 
 
 def _beside(first: list[Json], second: list[Json]) -> list[Json]:
@@ -129,7 +129,7 @@ def sample_of(data: bytes) -> str:
     return readable(data).strip()[:_SAMPLE]
 
 
-_LONGEST_ERROR = 2_000
+_MAX_ERROR = 2_000
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ class CliOutput:
         """Read one object, and give the text that it adds."""
         places = self.places
         self.answer = _joined(_all_found(places.answer, said), self.answer)
-        self.session = shown(_last(places.session, said, self.session))[:MOST_SESSION]
+        self.session = shown(_last(places.session, said, self.session))[:MAX_SESSION]
         self._count(said)
         self.tools.take(said)
         self.ended = self.ended or bool(_all_found(places.ends, said))
@@ -177,7 +177,7 @@ class CliOutput:
         asked = _last(places.permission, said, None)
         if asked is not None:
             given = _last(places.permission_input, said, None)
-            self.ask(shown(asked)[:MOST_NAME], None if given is None else _mapping(given))
+            self.ask(shown(asked)[:MAX_NAME], None if given is None else _mapping(given))
         return "".join(text for text in _all_found(places.delta, said) if isinstance(text, str))
 
     def ask(self, tool: str, given: Mapping[str, Json] | None) -> None:
@@ -199,7 +199,7 @@ class CliOutput:
         if not error:
             return self.error
         told = self.answer if error is True and self.answer else error
-        return shown(told)[:_LONGEST_ERROR]
+        return shown(told)[:_MAX_ERROR]
 
 
 def _all_found(path: JsonPath | None, said: Json) -> list[Json]:

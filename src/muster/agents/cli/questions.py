@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from muster.agents.local import MOST_NAME, LineBuffer
+from muster.agents.local import MAX_NAME, LineBuffer
 from muster.domain.errors import BadArgument, BadConfiguration, BadOutput
 from muster.text.json_documents import readable
 from muster.text.limited.pattern_library import compile_pattern
 
 TOOL = "tool"  # the group of a pattern that names the tool
-_MOST_LINE = 2_000  # characters of a line that are looked at, from its end
-MOST_QUESTION = 4 * _MOST_LINE  # bytes of it
+_MAX_LINE = 2_000  # characters of a line that are looked at, from its end
+MAX_QUESTION = 4 * _MAX_LINE  # bytes of it
 _SECONDS = 0.1  # that one search may take: other calls of the process wait meanwhile
 
 
@@ -50,7 +50,7 @@ class QuestionPatterns:
 
     def find(self, line: str) -> TextQuestion | None:
         """Return the question that a line asks; raises BadOutput when a pattern takes too long on it."""
-        shown = line.strip()[-_MOST_LINE:]
+        shown = line.strip()[-_MAX_LINE:]
         for pattern in self.patterns:
             try:
                 found = compile_pattern(pattern).search(shown, timeout=_SECONDS)
@@ -60,7 +60,7 @@ class QuestionPatterns:
                     suggestions=("avoid nested repeats such as (a+)+",),
                 ) from error
             if found is not None:
-                return TextQuestion(tool=(found.groupdict().get(TOOL) or "")[:MOST_NAME], line=shown)
+                return TextQuestion(tool=(found.groupdict().get(TOOL) or "")[:MAX_NAME], line=shown)
         return None
 
 
@@ -75,7 +75,7 @@ class QuestionWatch:
 
     def feed(self, data: bytes) -> None:
         """Take a chunk; raises QuestionSeen for the first line that asks."""
-        for line in (*self._lines.feed(data), self._lines.end_of_rest(MOST_QUESTION)):
+        for line in (*self._lines.feed(data), self._lines.end_of_rest(MAX_QUESTION)):
             question = self._patterns.find(readable(line)) if line.strip() else None
             if question is not None:
                 raise QuestionSeen(question)

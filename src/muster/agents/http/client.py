@@ -102,7 +102,7 @@ class RequestBody(NamedTuple):
         return wanted and (not self.after or await connection.write(self.after, idle))
 
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 KEEP_SECONDS = 15.0  # shorter than servers keep idle connections, so that they seldom close one as we use it
 
 
@@ -154,7 +154,7 @@ class HttpClient:
     def __init__(
         self,
         *,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
         keep: float = KEEP_SECONDS,
         tls: ssl.SSLContext | None = None,
         network: Network = DIRECT,

@@ -16,7 +16,7 @@ from muster.agents.http.response import ResponseParser
 from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.errors import OutcomeUnknown, OutOfTime, WireError
 
-MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
+MAX_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
 
 
@@ -225,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
             self._wake()
         elif self._state is ConnectionState.STREAMING:
             self._wake()
-            if response.unread > MOST_UNREAD_BYTES:
+            if response.unread > MAX_UNREAD_BYTES:
                 self._transport.pause_reading()
 
     def eof_received(self) -> None:

@@ -29,8 +29,8 @@ class ResponseHeaders(Mapping[str, str]):
         return f"Headers({dict(self)!r})"
 
 
-MOST_HEAD_BYTES = 64 * 1024
-MOST_ERROR_BYTES = 1024 * 1024  # of an answer whose status says that it failed; the rest is not read
+MAX_HEAD_BYTES = 64 * 1024
+MAX_ERROR_BYTES = 1024 * 1024  # of an answer whose status says that it failed; the rest is not read
 _WITHOUT_BODY = (204, 304)
 
 
@@ -71,7 +71,7 @@ class ResponseParser:
         self._interim = self._until_close = False
         self._lines: dict[bytes, bytes] = {}
         self._parts: list[bytes] = []
-        self._room = MOST_HEAD_BYTES
+        self._room = MAX_HEAD_BYTES
         self._silent = 0  # bytes since the parser last made something of them
 
     @property
@@ -93,7 +93,7 @@ class ResponseParser:
             self.reusable = False
             if not self.whole:  # what follows a whole answer is nobody's, and cannot spoil it
                 raise self._refusal(error) from None
-        if self._silent > MOST_HEAD_BYTES and not self.whole:
+        if self._silent > MAX_HEAD_BYTES and not self.whole:
             raise self._too_long_head()
 
     def end(self) -> None:
@@ -153,7 +153,7 @@ class ResponseParser:
         size = len(piece)
         self.unread += size
         self._size += size
-        if self._size > MOST_ERROR_BYTES and self.cut_short():
+        if self._size > MAX_ERROR_BYTES and self.cut_short():
             return
         if self._size > self._most_bytes and not self._endless and not self.cut_short():
             raise self._too_long()
@@ -195,7 +195,7 @@ class ResponseParser:
     def _decode(self, decoder: ContentDecoder, piece: bytes) -> bytes:
         """Decode a piece of the body; one byte more than fits is enough to know that it is too long."""
         succeeded = 200 <= self.status < 300
-        most = self._most_bytes if succeeded else min(self._most_bytes, MOST_ERROR_BYTES)
+        most = self._most_bytes if succeeded else min(self._most_bytes, MAX_ERROR_BYTES)
         try:
             return decoder.decode(piece, 0 if self._endless and succeeded else most - self._size + 1)
         except ValueError as error:
@@ -220,4 +220,4 @@ class ResponseParser:
         return OutcomeUnknown(f"{self._place}: the connection broke: the answer is not valid HTTP/1.1: {error}")
 
     def _too_long_head(self) -> OutcomeUnknown:
-        return OutcomeUnknown(f"{self._place}: the head of the answer is longer than {MOST_HEAD_BYTES} bytes")
+        return OutcomeUnknown(f"{self._place}: the head of the answer is longer than {MAX_HEAD_BYTES} bytes")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from muster.domain.errors import OutcomeUnknown
 
-MOST_EVENT_BYTES = 16 * 1024 * 1024
+MAX_EVENT_BYTES = 16 * 1024 * 1024
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -21,7 +21,7 @@ class ServerSentEvent(NamedTuple):
 class EventParser:
     """Remembers what has arrived of the event that is not whole yet."""
 
-    def __init__(self, *, most_bytes: int = MOST_EVENT_BYTES) -> None:
+    def __init__(self, *, most_bytes: int = MAX_EVENT_BYTES) -> None:
         self._most_bytes = most_bytes
         self._line: list[bytes] = []  # pieces of the unfinished line
         self._line_size = 0

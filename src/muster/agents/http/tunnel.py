@@ -10,7 +10,7 @@ from typing import cast
 
 from muster import __version__
 from muster.agents.http.request import HttpOrigin
-from muster.agents.http.response import MOST_HEAD_BYTES
+from muster.agents.http.response import MAX_HEAD_BYTES
 from muster.domain.errors import AuthRefused, Unreachable, WireError
 from muster.domain.network import Proxy
 
@@ -47,7 +47,7 @@ class Tunnel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Read until the head of the answer is there, or too long to be one."""
         self._head += data
-        if _HEAD_END.search(self._head) or len(self._head) > MOST_HEAD_BYTES:
+        if _HEAD_END.search(self._head) or len(self._head) > MAX_HEAD_BYTES:
             self._answer(True)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from muster.agents.base import BatchUpload
 from muster.agents.batch_client import ProviderClient, free_of_charge, listed_since
-from muster.agents.faults import MOST_MESSAGE, Account, fingerprint, unpaid, unreadable
+from muster.agents.faults import MAX_MESSAGE, Account, fingerprint, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
 from muster.agents.openai.answer import fault
@@ -204,7 +204,7 @@ def progress_of(body: bytes, account: Account) -> tuple[BatchProgress, Sequence[
         shortfall=_SHORTFALLS.get(batch.status, Shortfall.NONE),
         answered=answered,
         took=batch.took if ended else None,
-        message=account.scrub(_reasons(batch.errors))[:MOST_MESSAGE] if batch.status == "failed" else "",
+        message=account.scrub(_reasons(batch.errors))[:MAX_MESSAGE] if batch.status == "failed" else "",
     )
     named = batch.output_file_id or not answered  # else the file of the answers is still to come
     return progress, [name for name in (batch.output_file_id, batch.error_file_id) if ended and named and name]

@@ -8,7 +8,7 @@ from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import AgentFailed, BadOutput, Stalled, TimedOut
 
-MOST_OUTPUT = 32 * 1_048_576
+MAX_OUTPUT = 32 * 1_048_576
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ async def communicate(
         await wait_for_output(process, deadline, timeouts)
         new = process.take()
         output += new
-        if len(output) > MOST_OUTPUT:
+        if len(output) > MAX_OUTPUT:
             raise too_long(process)
         if on_output is not None and new:
             on_output(new)
@@ -83,7 +83,7 @@ def _stalled(process: Process, seconds: float, tool: str | None) -> AgentFailed:
 def too_long(process: Process) -> AgentFailed:
     """Return the error for a process that wrote too much."""
     return BadOutput(
-        f"agent {process.order.agent!r}: wrote more than {MOST_OUTPUT // 1_048_576} MB; it was stopped",
+        f"agent {process.order.agent!r}: wrote more than {MAX_OUTPUT // 1_048_576} MB; it was stopped",
         log=process.log.text,
     )
 

@@ -167,7 +167,7 @@ def _require_address(url: str, account: Account, *, secret: bool) -> None:
 
 
 _SHOWN = 200
-_SHORTEST_SECRET = 6  # what is shorter stands in many a word
+_MIN_SECRET = 6  # what is shorter stands in many a word
 _LONG_NAME = 16  # no part of a path that a person made up is so long
 
 _NOT_THERE = (404, 405, 410)
@@ -198,7 +198,7 @@ def mask_of(url: str, headers: Mapping[str, str]) -> SecretMask:
     found |= {part for part in parts.path.split("/") if len(part) >= _LONG_NAME}
     for value in headers.values():
         found |= {value, value.rpartition(" ")[2]}  # "Bearer …": without its scheme too
-    return SecretMask(tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)))
+    return SecretMask(tuple(sorted((text for text in found if len(text) >= _MIN_SECRET), key=len, reverse=True)))
 
 
 def fault_of(answer: HttpResponse, account: Account, mask: SecretMask) -> WireError:

@@ -21,9 +21,9 @@ from muster.text.http_messages import whole_response
 
 ADDRESS = "127.0.0.1"
 PATH = b"/mcp"
-MOST_HEAD = 16 * 1024  # bytes
-MOST_BODY = 1024 * 1024  # bytes
-MOST_CONNECTIONS = 128
+MAX_HEAD = 16 * 1024  # bytes
+MAX_BODY = 1024 * 1024  # bytes
+MAX_CONNECTIONS = 128
 READ_SECONDS = 30.0  # that a client may take to send its request
 
 log = logging.getLogger("muster.agents.tool_server")
@@ -78,7 +78,7 @@ class LoopbackServer:
     async def start(self) -> None:
         """Listen at a port that the system chooses; a second time does nothing."""
         if self._server is None:
-            self._server = await asyncio.start_server(self._accept, ADDRESS, 0, limit=MOST_HEAD)
+            self._server = await asyncio.start_server(self._accept, ADDRESS, 0, limit=MAX_HEAD)
             self._port = self._server.sockets[0].getsockname()[1]
 
     def admit(self, tools: ToolServer) -> str:
@@ -121,7 +121,7 @@ class LoopbackServer:
 
     async def _respond(self, reader: asyncio.StreamReader) -> tuple[HTTPStatus, Json]:
         try:
-            if len(self._connections) > MOST_CONNECTIONS:
+            if len(self._connections) > MAX_CONNECTIONS:
                 raise HttpRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
             tools, message = await asyncio.wait_for(self._read(reader), READ_SECONDS)
             answer = await tools.answer(message)
@@ -198,8 +198,8 @@ def _size(headers: Mapping[bytes, bytes]) -> int:
     told = headers.get(b"content-length", b"")
     if b"transfer-encoding" in headers or not told.isdigit():
         raise HttpRefusal(HTTPStatus.LENGTH_REQUIRED, "the body needs a Content-Length")
-    if len(told) > len(str(MOST_BODY)) or int(told) > MOST_BODY:
-        raise HttpRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MOST_BODY:,} bytes")
+    if len(told) > len(str(MAX_BODY)) or int(told) > MAX_BODY:
+        raise HttpRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY:,} bytes")
     return int(told)
 
 

@@ -18,12 +18,12 @@ from muster.app.agent_kinds.providers import BatchAgents, ModelEntry, api_of, wi
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
+from muster.domain.dispatch import LIVE, Dispatch, Fallback, Mode
 from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
 from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
 from muster.domain.flaw import nearest
 from muster.domain.price import Price, ServiceTier
 from muster.domain.provider import OPENAI, PROVIDERS, Provider
-from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.domain.wire import WireName
 from muster.settings import Settings

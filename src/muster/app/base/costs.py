@@ -9,13 +9,13 @@ from muster.agents.prices import price_of
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.domain.agent import Quote
 from muster.domain.call import Request
+from muster.domain.dispatch import Dispatch, Fallback, Mode
 from muster.domain.price import Price
-from muster.domain.run import Dispatch, Fallback, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.engine.calls.retry import RetryPolicy
 
 LISTED = ("anthropic", "openai")  # providers that a rehearsal server plays
-SHORTEST = 1  # tokens of an answer, for the least that something can cost
+MIN_ANSWER_TOKENS = 1  # tokens of an answer, for the least that something can cost
 ATTEMPTS = RetryPolicy().attempts  # of a live call whose outcome stays unknown
 DEAREST = 2  # how many times the plain price of input the dearest is, by which calls are reserved: that of a cache
 
@@ -88,7 +88,7 @@ class Quoter:
 
     def load(self, agent: str, least: Sequence[Request], most: Sequence[Request], calls: int, mode: Mode) -> Load:
         """Add up requests: with short answers the least that they cost, with long ones the most."""
-        low = [self._quote(agent, replace(asked, max_tokens=SHORTEST), mode) for asked in least]
+        low = [self._quote(agent, replace(asked, max_tokens=MIN_ANSWER_TOKENS), mode) for asked in least]
         high = [self._quote(agent, asked, mode) for asked in most]
         return Load(
             calls=calls,

@@ -15,7 +15,8 @@ from muster.domain.ids import RunId
 from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
 from muster.store.base import Store
 from muster.store.copying import CopyConnection, TableCopy, copy_tables
-from muster.store.sqlite.store import IGNORE, open_file, open_sqlite
+from muster.store.sqlite.connection import IGNORE
+from muster.store.sqlite.store import open_file, open_sqlite
 
 if TYPE_CHECKING:
     from muster.app.base.backend import Backend

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muster.observability.logs import RunLog
     from muster.observability.traces import TraceSession
 
-SHORTEST_SECRET = 8  # characters; a shorter one would be found in innocent words
+MIN_SECRET = 8  # characters; a shorter one would be found in innocent words
 HIDDEN = "[redacted]"
 _MODULES = {"log": "muster.observability.logs", "traces": "muster.observability.traces"}
 
@@ -84,7 +84,7 @@ def open_traces(settings: Settings, provider: object | None) -> "TraceSession | 
 
 def secret_remover(settings: Settings) -> Callable[[str], str]:
     """Return what takes configured secrets out of a text, and whatever looks like one."""
-    known = sorted((one for one in settings.secrets if len(one) >= SHORTEST_SECRET), key=len, reverse=True)
+    known = sorted((one for one in settings.secrets if len(one) >= MIN_SECRET), key=len, reverse=True)
 
     def remove(text: str) -> str:
         for secret in known:

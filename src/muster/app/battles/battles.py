@@ -46,13 +46,14 @@ from muster.battles.values import (
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Dispatch
 from muster.domain.effort import split_effort, with_effort
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, ErrorCollector
 from muster.domain.flaw import FieldFlaw, FlawCode, missing_flaw
 from muster.domain.media import Media, references
 from muster.domain.order import shared_fields
-from muster.domain.run import Dispatch, Run, RunState, state_after
+from muster.domain.run import Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
 from muster.text import typed
@@ -221,7 +222,8 @@ class Battles(KindPart):
     def check(self, spec: BattleSpec, dispatch: Dispatch, quoting: Quoting = Quoting.FIRST) -> None:
         """Raise what would keep a battle from being played: an agent, a key or a price that is not there."""
         quoter = Quoter(self._directory, dispatch, quoting)
-        for name in spec.judges:
+        for name in filter(None, dict.fromkeys((spec.judge, spec.confirm_judge))):
+            self._directory.find(name)  # without a goal nobody asks a judge, and yet it must be one
             if self._directory.is_person(name):
                 raise BadArgument(
                     f"agent {name!r} is a person and cannot judge a battle", suggestions=("name a model",)

@@ -31,8 +31,9 @@ from muster.battles.spec import BattleSpec
 from muster.battles.summary import BattleReport
 from muster.domain.call import ask
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Dispatch
 from muster.domain.errors import BadArgument, Conflict
-from muster.domain.run import TERMINAL, Dispatch, Run
+from muster.domain.run import TERMINAL, Run
 from muster.engine.drive import Listener
 
 __all__ = ["BattleGoal", "PairedComparison", "PromptVariant", "ScaleReport", "ScaleSpec", "Scales", "revision_words"]

@@ -14,11 +14,12 @@ from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.entry import Entry, Event
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.ids import RunId
 from muster.domain.isolation import Isolation
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
+from muster.domain.run import TERMINAL, Run
 from muster.engine.drive import Listener
 from muster.git.repository import Git
 from muster.git.saved_work import SavedWork

@@ -10,8 +10,8 @@ from muster.app.base.costs import NOTHING, Load, Quoter, Quoting
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, ask
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadConfiguration
-from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.pool.chains.chain import MAX_ITEMS, Chain, ChainSpec, ChainStep
 from muster.pool.chains.rules import complete_input

@@ -30,12 +30,13 @@ from muster.councils.workload import INJECT
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.effort import with_effort
 from muster.domain.entry import Signal
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.media import references
 from muster.domain.order import given_by
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
+from muster.domain.run import TERMINAL, Run
 from muster.engine.drive import Listener
 from muster.text.document_tree import Unreadable
 from muster.text.files import opened

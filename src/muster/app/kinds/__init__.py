@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.app.kinds.doors import KindDoors
 from muster.app.kinds.gateway import GATEWAY
@@ -17,11 +17,13 @@ from muster.battles.kind import BATTLE, SCALE
 from muster.councils.kind import COUNCIL
 from muster.domain.doors import LOCAL, Door
 from muster.domain.kind import WorkKind
-from muster.domain.run import Run
 from muster.pool.chains.kind import CHAIN
 from muster.pool.kind import FAN_OUT, TASK
 from muster.suites.kind import GENERATION, SUITE
 from muster.verify.kind import REPAIR, VERIFICATION
+
+if TYPE_CHECKING:
+    from muster.domain.run import Run
 
 __all__ = [
     "BATTLE",
@@ -300,7 +302,7 @@ def app_kind(workload: str) -> AppKind:
     return _BY_WORKLOAD.get(workload) or AppKind(kind=WorkKind(workload=workload, word=workload))
 
 
-def kind_of(run: Run) -> WorkKind:
+def kind_of(run: "Run") -> WorkKind:
     """Return the kind of a run."""
     return app_kind(run.workload).kind
 

@@ -393,7 +393,7 @@ class Pool(KindPart):
         """Return a slot that the pool has now."""
         profile = self._directory.find(slot)
         if profile.id not in {record.name for record in await self._store.pool.slots()}:
-            raise NotFound(f"slot {slot!r} not found", suggestions=("muster pool slots",))
+            raise NotFound(f"slot {slot!r} not found", suggestions=("muster pool slots",), given=slot)
         return profile
 
     async def _slot(self, record: SlotRecord) -> Slot:
@@ -438,7 +438,7 @@ def _no_slot(task: Task, seconds: float) -> TimedOut:
 
 
 def _no_text(name: str) -> NotFound:
-    return NotFound(f"shared text {name!r} not found", suggestions=("muster pool context list",))
+    return NotFound(f"shared text {name!r} not found", suggestions=("muster pool context list",), given=name)
 
 
 def _is_over(state: str) -> bool:

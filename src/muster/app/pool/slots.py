@@ -41,7 +41,7 @@ class SlotDirectory:
             slot = self.at(place)
             if name in (slot.name, slot.id):
                 return slot
-        raise NotFound(f"slot {name!r} not found", suggestions=("muster pool slots",))
+        raise NotFound(f"slot {name!r} not found", suggestions=("muster pool slots",), given=name)
 
 
 def profiles(settings: Settings) -> tuple[SlotProfile, ...]:

@@ -218,7 +218,7 @@ class TaskQueries:
             run = await self._runs.find(await self._last() if reference == "last" else reference)
         except NotFound as error:
             ways = error.suggestions if reference == "last" else ("muster task list",)
-            raise NotFound(error.message.replace("run ", "task ", 1), suggestions=ways) from None
+            raise NotFound(error.message.replace("run ", "task ", 1), suggestions=ways, given=error.given) from None
         require_kind(run, TASK, word_of(run.workload))
         return await self._runs.end_of_lineage(run)
 

@@ -181,7 +181,7 @@ class Tasks(TaskBudgets):
         profile = self.slot(slot)
         known = {one.name for one in await self._store.pool.slots()}
         if profile.id not in known:
-            raise NotFound(f"slot {slot!r} not found", suggestions=("muster pool slots",))
+            raise NotFound(f"slot {slot!r} not found", suggestions=("muster pool slots",), given=slot)
         for run in await self._store.pool.tasks(run_states(TaskState.PENDING)):
             if await self._may_start(run, profile) and await self._store.pool.assign(profile.id, run.id):
                 return await self.of(run)

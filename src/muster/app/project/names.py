@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from muster.app.base.stores import open_store
 from muster.settings import Settings
 
-MOST = 50
+MAX_NAMES = 50
 SECONDS = 2.0
 
 
@@ -22,7 +22,7 @@ async def stored_runs(settings: Settings) -> tuple[StoredName, ...]:
     """Return the names and ids of the newest runs."""
     store = await open_store(settings, create=False)
     try:
-        runs = await asyncio.wait_for(store.runs.select((), limit=MOST), SECONDS)
+        runs = await asyncio.wait_for(store.runs.select((), limit=MAX_NAMES), SECONDS)
     finally:
         await store.maintenance.close()
     newest = {run.name: run for run in reversed(runs) if run.name}
@@ -34,7 +34,7 @@ async def stored_batches(settings: Settings) -> tuple[StoredName, ...]:
     """Return the ids of the newest batches."""
     store = await open_store(settings, create=False)
     try:
-        batches = await asyncio.wait_for(store.batches.select((), MOST), SECONDS)
+        batches = await asyncio.wait_for(store.batches.select((), MAX_NAMES), SECONDS)
     finally:
         await store.maintenance.close()
     return tuple(StoredName(name=batch.id, about=f"{batch.requests} calls, {batch.state}") for batch in batches)

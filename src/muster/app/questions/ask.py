@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from muster.app.agent_kinds.directory import Agents
-from muster.app.base.media import media_file
 from muster.app.base.schemas import JsonSchemas
 from muster.app.kinds.question import QUESTION
 from muster.app.kinds.question_order import QuestionFields, QuestionOrder
@@ -17,13 +17,14 @@ from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.runs import Runs
 from muster.domain.call import Message, Quality, Reply, Request, Role, message, without_data
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Mode
 from muster.domain.effort import with_effort
 from muster.domain.errors import BadArgument, BadConfiguration, NotFound
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.ids import RunId
 from muster.domain.media import Media
 from muster.domain.order import field_flaws, given_by
-from muster.domain.run import Mode, Run
+from muster.domain.run import Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
@@ -96,8 +97,14 @@ def question_of(order: QuestionOrder, *, stream: bool = False) -> Question:
     agent = with_effort(order.agent, order.model_effort)
     given = given_by(QuestionFields, order) | {"agent": agent}
     question = Question(**given, schema=order.output_schema, stream=stream)
-    shown = tuple(media_file(path) for path in order.files)
-    return replace(question, content=(*shown, question.prompt)) if shown else question
+    return replace(question, content=(*_shown(order.files), question.prompt)) if order.files else question
+
+
+def _shown(files: Sequence[Path]) -> tuple[Media, ...]:
+    """Return the images and documents in some files."""
+    from muster.app.base.media import media_file  # with the readers of files, which few questions need
+
+    return tuple(map(media_file, files))
 
 
 def parts_of(prompt: str | Sequence[str | Media]) -> tuple[str, tuple[str | Media, ...]]:

@@ -8,7 +8,8 @@ from muster.app.questions.ask import answer_of, outcome_of_question, read_questi
 from muster.app.runs.kind_part import KindPart
 from muster.app.runs.runs import Runs
 from muster.domain.canonical import Json
-from muster.domain.run import Dispatch, Run, RunState
+from muster.domain.dispatch import Dispatch
+from muster.domain.run import Run, RunState
 
 
 class Questions(KindPart):

@@ -16,7 +16,7 @@ from muster.statistics.batches import BatchStats, Durations, batch_stats
 __all__ = ["BatchLook", "BatchStats", "Batches", "Durations", "OnLook", "Reconciled"]
 
 LOOK_SECONDS = 0.25  # between two looks at a batch that is watched
-MOST = 1000  # batches that are looked through
+MAX_BATCHES = 1000  # batches that are looked through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Batches:
         if found:
             ids = ", ".join(batch.id for batch in found[:5])
             raise BadArgument(f"{reference!r} matches {len(found)} batches: {ids}")
-        raise NotFound(f"batch {reference!r} not found", suggestions=("muster batch list",))
+        raise NotFound(f"batch {reference!r} not found", suggestions=("muster batch list",), given=reference)
 
     async def list(
         self, states: Sequence[BatchState | str] = (), limit: int = 100, *, after: str | None = None
@@ -79,7 +79,7 @@ class Batches:
         """Read a batch anew."""
         found = await self._store.batches.get(batch)
         if found is None:
-            raise NotFound(f"batch {batch} not found")
+            raise NotFound(f"batch {batch} not found", given=batch)
         [corrected] = await self._planned.corrected([found])
         return corrected
 
@@ -103,9 +103,9 @@ class Batches:
 
         If told to, what cannot be found or read is given up. `on_look` hears of each batch when that begins.
         """
-        unresolved = await self._store.batches.select((BatchState.SENT,), limit=MOST)
+        unresolved = await self._store.batches.select((BatchState.SENT,), limit=MAX_BATCHES)
         found = [await self._reconcile(batch, resubmit, on_look) for batch in reversed(unresolved)]
-        submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=MOST)
+        submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=MAX_BATCHES)
         known = {each.batch.id for each in found}
         others = [batch for batch in reversed(submitted) if batch.id not in known]
         # Side by side: each may fetch its results again for a while.
@@ -138,17 +138,19 @@ class Batches:
 
     async def under_way(self) -> Sequence[Batch]:
         """Return the batches that are not over."""
-        return await self._planned.corrected(await self._store.batches.select(UNDER_WAY, limit=MOST))
+        return await self._planned.corrected(await self._store.batches.select(UNDER_WAY, limit=MAX_BATCHES))
 
     async def stalled(self) -> Sequence[Batch]:
         """Return the batches that do not get on, the oldest first; the note of each says why."""
         return [
-            batch for batch in await self._planned.corrected(await self._store.batches.stalled(MOST)) if batch.stalled
+            batch
+            for batch in await self._planned.corrected(await self._store.batches.stalled(MAX_BATCHES))
+            if batch.stalled
         ]
 
     async def unclear(self) -> int:
         """Return how many batches there are for `reconcile` to find out about."""
-        return len(await self.list((BatchState.SENT, BatchState.ENDED), limit=MOST))
+        return len(await self.list((BatchState.SENT, BatchState.ENDED), limit=MAX_BATCHES))
 
     async def awaited_here(self) -> Sequence[Batch]:
         """Return the batches under way with calls of runs that this process drives, children too."""

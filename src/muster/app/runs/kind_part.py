@@ -7,7 +7,8 @@ from typing import Any
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.domain.canonical import Json
-from muster.domain.run import Dispatch, Run
+from muster.domain.dispatch import Dispatch
+from muster.domain.run import Run
 
 
 class KindPart:

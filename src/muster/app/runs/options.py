@@ -9,9 +9,9 @@ from functools import cache
 from types import UnionType
 from typing import Any, TypeVar
 
-from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Budgets
 from muster.domain.canonical import plain_json
+from muster.domain.dispatch import DEFAULT_CONCURRENCY, LIVE, Dispatch
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
 from muster.domain.ids import RunId
@@ -19,8 +19,8 @@ from muster.domain.media import Media
 from muster.domain.money import Microdollars
 from muster.domain.order import DeclaredField, order_fields, value_flaws
 from muster.domain.rules import CURRENT_RULES
-from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, Dispatch, Fallback, Mode, NewRun, Origin, Reuse, Run
-from muster.domain.run_order import MAX_CONCURRENCY, LimitedRunOrder, RunOrder
+from muster.domain.run import NewRun, Origin, Reuse, Run
+from muster.domain.run_order import MAX_CONCURRENCY, LimitedRunOrder, RunOrder, dispatch_of, require_name
 from muster.text.words import choice_error
 
 MAX_ROWS = 1_000_000
@@ -72,28 +72,6 @@ def _declared() -> Mapping[str, DeclaredField]:
     return {"name": known["name"], "tags": known["run_tags"], "timeout": known["timeout_secs"]}
 
 
-def chosen_dispatch(mode: Mode, fallback: Fallback = Fallback.FAIL, *, cache: bool = True) -> Dispatch:
-    """Return how calls are sent; raises BadArgument for what has no use where they are sent so."""
-    if not cache and mode is not Mode.BATCH:
-        raise BadArgument(
-            "applies to batches, and every call of this run is live",
-            argument="cache",
-            suggestions=(ArgumentAdvice("dispatch", "batch"),),
-        )
-    if fallback is not Fallback.FAIL and mode is Mode.LIVE:
-        raise BadArgument(
-            "applies to batches and flex, and every call of this run is live",
-            argument="fallback",
-            suggestions=(ArgumentAdvice("dispatch", "batch"), ArgumentAdvice("dispatch", "flex")),
-        )
-    return Dispatch(mode=mode, fallback=fallback, cache=cache)
-
-
-def dispatch_of(order: RunOrder) -> Dispatch:
-    """Return how the calls of an ordered run are sent; raises BadArgument for what has no use there."""
-    return chosen_dispatch(order.dispatch, order.fallback, cache=order.cache)
-
-
 def terms_of(order: RunOrder, dispatch: Dispatch | None = None) -> dict[str, Any]:
     """Return what an order says of its run, by the names of arguments."""
     limits = {"concurrency": order.concurrency} if isinstance(order, LimitedRunOrder) else {}
@@ -114,12 +92,6 @@ def _is(value: object, kind: type | UnionType) -> bool:
 
 def _spelled(number: object) -> str:
     return f"{number:g}" if isinstance(number, int | float) else repr(number)
-
-
-def require_name(name: str | None) -> None:
-    """Refuse names that would stand for something else."""
-    if name is not None and (not _is(name, str) or not name.strip() or name == "last" or not name.isprintable()):
-        raise BadArgument(f"must be a printable word other than `last`, not {name!r}", argument="name")
 
 
 def require_reference(reference: str) -> None:

@@ -74,7 +74,7 @@ class RunReader:
             ids = ", ".join(run.id for run in found[:5])
             raise BadArgument(f"{reference!r} matches {len(found)} runs: {ids}", suggestions=("write more of the id",))
         where = f" in {self._settings.store_place}" if self._user.local else ""
-        raise NotFound(f"run {reference!r} not found{where}", suggestions=("muster runs list",))
+        raise NotFound(f"run {reference!r} not found{where}", suggestions=("muster runs list",), given=reference)
 
     async def newest_named(self, name: str, workload: str, spec: Json) -> Run | None:
         """Return the user's newest run of a name that is not a child; raises Conflict for one that does other work."""
@@ -93,7 +93,7 @@ class RunReader:
         type_ = dict(await self._store.media.named(run.id)).get(digest)
         data = None if type_ is None else await self._store.media.read(digest)
         if type_ is None or data is None or digest_of(data) != digest:
-            raise NotFound(f"run {run.id} shows no file {digest[:64]!r}")
+            raise NotFound(f"run {run.id} shows no file {digest[:64]!r}", given=digest)
         return MediaFile(kind=TYPES[type_], type=type_, digest=digest, size=len(data), data=data)
 
     async def newest(self, workloads: Collection[str]) -> Run | None:
@@ -170,7 +170,7 @@ class RunReader:
         """Return a run as it is stored now."""
         found = await self._store.runs.get(run)
         if found is None or not self.sees(found):
-            raise NotFound(f"run {run} not found")
+            raise NotFound(f"run {run} not found", given=run)
         return found
 
     async def details(self, reference: str, *, calls: int = 0, events: int = 0) -> RunDetails:
@@ -208,7 +208,7 @@ class RunReader:
         run = await self.find(reference)
         position = 0 if after is None else await self._store.journal.position(run.id, after)
         if position is None:
-            raise NotFound(f"run {run.id} has no entry under the key {after!r}")
+            raise NotFound(f"run {run.id} has no entry under the key {after!r}", given=str(after))
         found: list[Entry] = []
         async for entry in self._store.archive.entries(run.id, after=position):
             if entry.kind is EntryKind.CALL:

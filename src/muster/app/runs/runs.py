@@ -16,6 +16,7 @@ from muster.app.runs.options import (
 from muster.domain.budget import Budgets, UserBudget
 from muster.domain.canonical import Json
 from muster.domain.content import AgentNote
+from muster.domain.dispatch import DEFAULT_CONCURRENCY, LIVE, MODES, Dispatch, mode_of
 from muster.domain.errors import (
     BadArgument,
     Conflict,
@@ -25,7 +26,7 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.rules import CURRENT_RULES, counted_anew
-from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, MODES, Dispatch, Origin, Reuse, Run, RunState, mode_of
+from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.domain.run_order import RunOrder
 from muster.engine.drive import Leave, Listener
 from muster.engine.queue.base import is_due

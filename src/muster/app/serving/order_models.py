@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, is_dataclass
 from enum import StrEnum
 from functools import cache
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
@@ -56,13 +56,9 @@ class OrderModel(StrictModel):
         return self
 
     @classmethod
-    def names(cls) -> dict[str, str]:
+    def names(cls) -> Mapping[str, str]:
         """Return the names of the fields at the door, by their own; `goals.persona` is a field within another one."""
-        found = {name: field.alias or name for name, field in cls.model_fields.items()}
-        for name, field in cls.model_fields.items():
-            for inner in _models_in(field.annotation):
-                found |= {f"{name}.{own}": door for own, door in inner.names().items()}
-        return found
+        return _names_of(cls)
 
     @classmethod
     def named_in(cls, given: Any) -> Iterator[tuple[FieldForm, str, str]]:
@@ -200,6 +196,15 @@ def _dataclasses_in(kind: Any) -> Iterator[Any]:
         yield kind
     for argument in get_args(kind):
         yield from _dataclasses_in(argument)
+
+
+@cache  # every request and every error asks for them
+def _names_of(model: type[OrderModel]) -> Mapping[str, str]:
+    found = {name: field.alias or name for name, field in model.model_fields.items()}
+    for name, field in model.model_fields.items():
+        for inner in _models_in(field.annotation):
+            found |= {f"{name}.{own}": door for own, door in inner.names().items()}
+    return MappingProxyType(found)
 
 
 def _models_in(annotation: Any) -> Iterator[type[OrderModel]]:

@@ -8,7 +8,6 @@ from typing import Any
 from muster.app.kinds import AppKind, loaded
 from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import dispatch_of
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadConfiguration, ErrorCollector
 from muster.domain.flaw import FieldFlaw
@@ -16,7 +15,7 @@ from muster.domain.kind import WorkKind
 from muster.domain.named import named_agents
 from muster.domain.order import require_bounds
 from muster.domain.run import Run
-from muster.domain.run_order import RunOrder
+from muster.domain.run_order import RunOrder, dispatch_of
 
 Submit = Callable[[MusterParts, Any], Awaitable[RunHandle | Run]]  # with the order
 

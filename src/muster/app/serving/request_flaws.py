@@ -39,11 +39,13 @@ _BOUNDS = re.compile(r"(greater|less)_than.*|.*too_(short|long)|finite_number")
 _FIELD = re.compile(r"[a-z_]\w*", re.ASCII)
 _TYPES = frozenset({"str", "int", "float", "bool", "dict", "list"})  # which stand within places too
 _MUST_BE = "must be "
+_UNKNOWN = "extra_forbidden"  # the kind of an error about a field that there is not
 
 
 def request_flaws(errors: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[FieldFlaw]:
     """Return what is wrong with each field; `names` are those of fields at the door, by their own."""
-    known = _names_by_place(names)
+    errors = list(errors)
+    known = _names_by_place(names) if any(error["type"] == _UNKNOWN for error in errors) else {}
     return _joined(dict.fromkeys(_flaw(error, known) for error in errors))[:MAX_FLAWS]
 
 
@@ -99,7 +101,7 @@ def _flaw(error: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> Field
         return missing_flaw(path)
     if kind == CONTRADICTION:
         return FieldFlaw(path=error["ctx"]["field"], message=error["msg"], code=FlawCode.CONFLICT)
-    if kind == "extra_forbidden":
+    if kind == _UNKNOWN:
         return unknown_flaw(path, known.get(re.sub(r"\[\d+\]", "", path.rpartition(".")[0]), ()))
     if kind in ("literal_error", "enum"):
         choices = re.findall(r"'([^']*)'", error["ctx"]["expected"])

@@ -15,9 +15,9 @@ from muster.councils.rules.values import CouncilMember, Evaluation, Proposal, Vo
 from muster.councils.spec import CouncilSpec, read_spec, stored
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request
+from muster.domain.dispatch import Mode
 from muster.domain.errors import BadArgument
 from muster.domain.named import COUNCIL_JUDGE
-from muster.domain.run import Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.suites.spec import SuiteSpec
 

@@ -11,10 +11,10 @@ from muster.councils.spec import CouncilSpec
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, ask
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.media import require_media
-from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.suites.cases import CaseReader, Unit, Units
 from muster.suites.checks.scoring import evaluators_of
@@ -22,7 +22,7 @@ from muster.suites.conversation import request_of
 from muster.suites.judge.question import JudgeQuestion, pose, pose_again
 from muster.suites.spec import SuiteSpec
 from muster.suites.surveyed_cases import CaseCollector, SurveyedCases
-from muster.suites.values.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case, Evaluator
+from muster.suites.values.case import MAX_TOOL_CALLS, MAX_TOOL_TURNS, Case, Evaluator
 from muster.suites.values.verdict import Observation
 from muster.text.document_tree import Flaw
 
@@ -182,7 +182,7 @@ class SuitePlanner:
                 messages = (*messages, Message(role=Role.ASSISTANT, text=answer), Message(role=Role.USER, text=said))
             found.append(request_of(unit, self._spec, messages))
             if answer != SHORT and unit.case.tools:
-                for _ in range(MOST_TOOL_TURNS):
+                for _ in range(MAX_TOOL_TURNS):
                     told = Message(role=Role.USER, text=_longest_results(unit.case, answer))
                     messages = (*messages, Message(role=Role.ASSISTANT, text=answer), told)
                     found.append(request_of(unit, self._spec, messages))
@@ -208,7 +208,7 @@ class SuitePlanner:
         """Return the question about a unit when every answer is like this one."""
         answers = (answer,) * (1 + len(unit.case.follow_ups))
         if answer != SHORT and unit.case.tools:  # what was called, and what it gave, is shown to the judge too
-            rounds = MOST_TOOL_TURNS * len(answers)
+            rounds = MAX_TOOL_TURNS * len(answers)
             answers = (*answers, (answer + _longest_results(unit.case, answer)) * rounds)
         return pose(unit.case, Observation(answers=answers))
 
@@ -227,4 +227,4 @@ class SuitePlanner:
 def _longest_results(case: Case, answer: str) -> str:
     """Return as much text as the results of one round of tool calls can have; errors quote what the agent wrote."""
     longest = max((len(result.result.encode()) for tool in case.tools for result in tool.results), default=0)
-    return answer + "x" * (MOST_TOOL_CALLS * (longest + TOOL_RESULT_BYTES))
+    return answer + "x" * (MAX_TOOL_CALLS * (longest + TOOL_RESULT_BYTES))

@@ -38,6 +38,7 @@ class SideFinder:
         raise NotFound(
             f"{reference!r} is not a baseline, a run or a file",
             suggestions=("muster baseline list", "muster runs list"),
+            given=reference,
         )
 
     async def _look_up(self, name: str) -> SuiteRun | None:

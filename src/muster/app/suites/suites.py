@@ -28,12 +28,13 @@ from muster.app.suites.trends import SuiteTrends
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.case import Status
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.errors import BadArgument, BadFile, ConflictingArguments, NotFound
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.kind import require_kind
 from muster.domain.named import COUNCIL_JUDGE
 from muster.domain.review import Review
-from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
+from muster.domain.run import CALLS_ONLY, REPLAYS, Origin, Reuse, Run
 from muster.suites.compare.pairs import EVERY_PAIR, PairFilter, PairPage, page_of_pairs
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, compare_runs
 from muster.suites.kind import GENERATION, SUITE
@@ -246,7 +247,9 @@ class Suites(KindPart):
         except NotFound as error:
             if not self._has_files:
                 raise
-            raise NotFound(f"{error.message}, and no such file exists", suggestions=error.suggestions) from None
+            raise NotFound(
+                f"{error.message}, and no such file exists", suggestions=error.suggestions, given=error.given
+            ) from None
 
     async def _find_stored(self, reference: str) -> Run:
         """Return the run of a reference; `last` is the last run of a suite, whatever was run after it."""

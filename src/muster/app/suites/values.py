@@ -16,10 +16,10 @@ from muster.suites.reports.trend import SuiteTrend, TrendPoint
 from muster.suites.reviews import Agreement, ReviewedRun
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import SubjectStats
-from muster.suites.values.case import MOST_TOOL_TURNS
+from muster.suites.values.case import MAX_TOOL_TURNS
 
 __all__ = [
-    "MOST_TOOL_TURNS",
+    "MAX_TOOL_TURNS",
     "NOTHING",
     "NOT_PASSED",
     "ORDER",

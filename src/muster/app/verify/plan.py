@@ -8,8 +8,8 @@ from pathlib import Path
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.base.costs import NOTHING, Load, Quoter, Quoting
 from muster.domain.call import Message, Request, Role
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadConfiguration
-from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.verify.agents.question import pose, pose_again
 from muster.verify.arrangement import Arrangement, beginning, read_sources, sent_as

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions, chosen_dispatch
+from muster.app.runs.options import RunOptions
 from muster.app.runs.reports import RunReport
 from muster.app.verify.plan import VerifyPlan
 from muster.app.verify.repair import Fixed
+from muster.domain.dispatch import Dispatch, Mode, chosen_dispatch
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.domain.order import shared_fields
-from muster.domain.run import Dispatch, Mode, Run, RunState
+from muster.domain.run import Run, RunState
 from muster.git.branch_changes import CommittedTree
 from muster.verify.declaration.verification import LeftOut, RepairTerms, Verification
 from muster.verify.findings.assessment import has_failing_secret

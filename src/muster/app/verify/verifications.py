@@ -27,10 +27,11 @@ from muster.app.verify.request import (
     VerifyChoice,
     VerifyRequest,
 )
+from muster.domain.dispatch import LIVE, Dispatch
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.money import Microdollars
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
+from muster.domain.run import TERMINAL, Run
 from muster.git.repository import Git
 from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings

@@ -8,9 +8,10 @@ from muster.app.views.errors import error
 from muster.app.views.flaws import FlawView, flaw_view
 from muster.app.views.plans import LoadView, load_view
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Mode
 from muster.domain.errors import MusterError
 from muster.domain.money import to_usd
-from muster.domain.run import Mode, RunState
+from muster.domain.run import RunState
 from muster.pool.chains.chain import StepRecord, StepStatus
 from muster.pool.chains.progress import ChainProgress, RowProgress
 from muster.pool.chains.reading import ChainInspection

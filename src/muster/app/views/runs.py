@@ -16,10 +16,11 @@ from muster.app.views.subjects import subject_of
 from muster.app.views.verdicts import RunVerdict, verdict_of
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Mode
 from muster.domain.entry import UnusedEntries
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
-from muster.domain.run import BudgetedCost, Mode, Reuse, Run, RunState
+from muster.domain.run import BudgetedCost, Reuse, Run, RunState
 from muster.store.base import Attempt
 from muster.text.views import UNSET, UnsetType, View, asdict, instant, moment, replace
 

@@ -8,7 +8,7 @@ from muster.text.plain import plain_words
 from muster.text.secrets.redaction import redact
 from muster.text.words import one_line
 
-LONGEST = 160  # characters of a subject
+MAX_SUBJECT = 160  # characters of a subject
 _READ = 2_000  # characters of a text that are looked at
 
 
@@ -17,7 +17,7 @@ def subject_of(run: Run) -> str | None:
     if not isinstance(run.spec, Mapping):
         return None
     texts = (_text(part) for part in kind_of(run).subject(run.spec))
-    return one_line(redact(": ".join(filter(None, texts))).text, LONGEST) or None
+    return one_line(redact(": ".join(filter(None, texts))).text, MAX_SUBJECT) or None
 
 
 def _text(value: object) -> str:

@@ -29,7 +29,7 @@ from muster.suites.reports.json_report import (
     suite_subject_view,
 )
 from muster.suites.reports.paging import CasePage
-from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS
+from muster.suites.reports.summary import MAX_SECONDS, MIN_SECONDS
 from muster.suites.reports.trend import SuiteTrend, TrendPoint
 from muster.suites.reviews import Agreement, ReviewedRun
 from muster.suites.statistics import SubjectStats
@@ -294,7 +294,7 @@ def suite_summary_view(summary: SuiteSummary) -> SuiteSummaryView:
         for line, subject in zip(summary.report.subjects, summary.subjects, strict=True)
     ]
     report = asdict(suite_report_view(summary.report)) | {"subjects": subjects}
-    return _redacted(SuiteSummaryView(**report, seconds_axis=[LEAST_SECONDS, MOST_SECONDS]))
+    return _redacted(SuiteSummaryView(**report, seconds_axis=[MIN_SECONDS, MAX_SECONDS]))
 
 
 def subjects_view(subjects: Iterable[Subject]) -> TestedSubjectsView:

@@ -9,8 +9,8 @@ from muster.app.verify.request import AgentWork, ConcludedVerification, Prepared
 from muster.app.verify.values import FindingPage, VerifyReport
 from muster.app.views.plans import LoadView, load_view
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Mode
 from muster.domain.money import to_usd
-from muster.domain.run import Mode
 from muster.text.secrets.redaction import redact
 from muster.text.views import Document, View, asdict, plain
 from muster.verify.declaration.verification import LeftOut

@@ -18,7 +18,7 @@ from muster.reporting.look import TOKENS
 from muster.text.secrets.redaction import redact
 from muster.text.words import percent, shorten
 
-LONGEST = 50_000  # characters of a message
+MAX_MESSAGE = 50_000  # characters of a message
 
 
 def battle_html(report: BattleReport) -> str:
@@ -144,4 +144,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(redact(shorten(text, LONGEST)).text)
+    return escape(redact(shorten(text, MAX_MESSAGE)).text)

@@ -10,7 +10,7 @@ from muster.domain.money import show_usd
 from muster.reporting.markdown import block, in_cell, inline
 from muster.text.words import count, percent
 
-LONGEST = 20_000  # characters of a message
+MAX_MESSAGE = 20_000  # characters of a message
 
 
 def battle_markdown(report: BattleReport) -> str:
@@ -24,7 +24,7 @@ def _battle(report: BattleReport, level: str) -> Iterator[str]:
     if report.detail and report.ending is not None:
         yield f"Detail: {inline(report.detail, 500)}"
     if report.spec.goal:
-        yield f"{level}# Goal\n\n" + block(report.spec.goal, LONGEST)
+        yield f"{level}# Goal\n\n" + block(report.spec.goal, MAX_MESSAGE)
     usage = report.usage
     rows = [
         ["agent under test", in_cell(report.spec.agent)],
@@ -39,7 +39,9 @@ def _battle(report: BattleReport, level: str) -> Iterator[str]:
     turn = 0
     for message in report.messages:
         who = f"{message.seq}. {'agent' if message.role is Role.ASSISTANT else 'counterpart'}"
-        yield f"**{who}** {inline(message.agent) if message.agent else '(given)'}\n\n" + block(message.content, LONGEST)
+        yield f"**{who}** {inline(message.agent) if message.agent else '(given)'}\n\n" + block(
+            message.content, MAX_MESSAGE
+        )
         if message.role is Role.ASSISTANT:
             turn += 1
             made = [one for one in report.decisions if one.turn == turn]
@@ -119,7 +121,7 @@ def _revision(report: ScaleReport) -> Iterator[str]:
         yield f"## Revised prompt\n\nNone was proposed: {inline(found.flaw, 500)}"
         return
     reasons = "\n".join(f"- {inline(one, 500)}" for one in found.reasons)
-    yield f"## Revised prompt, proposed by {inline(found.agent)}\n\n{block(found.prompt, LONGEST)}\n\n{reasons}"
+    yield f"## Revised prompt, proposed by {inline(found.agent)}\n\n{block(found.prompt, MAX_MESSAGE)}\n\n{reasons}"
     yield revision_words(report)
 
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
 from muster.app.chains.chains import ChainPlan, ChainProgress, ChainStep
-from muster.app.runs.options import dispatch_of, require_name
 from muster.app.views.chains import chain_plan_view, progress_view
 from muster.app.views.runs import RunView, listed_run_view
 from muster.cli.chains.options import ChainArguments, ChainPlanArguments
@@ -23,6 +22,7 @@ from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
+from muster.domain.run_order import dispatch_of, require_name
 from muster.pool.chains.order import require_one_chain
 from muster.settings import parse_budget
 from muster.text.words import count

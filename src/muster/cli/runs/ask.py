@@ -15,7 +15,6 @@ from muster.app.views.calls import NO_THINKING, thought_of
 from muster.app.views.runs import AskView, ask_view
 from muster.cli.drive import drive
 from muster.cli.options import filled, require_sendable
-from muster.cli.outcome import leave
 from muster.cli.runs.options import AskArguments
 from muster.cli.session import with_muster
 from muster.cli.terminal.display import Display, SilentDisplay, display
@@ -23,8 +22,8 @@ from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, 
 from muster.cli.terminal.runs import run_cost, saving_words, tokens_line, tool_line
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
+from muster.domain.dispatch import Mode
 from muster.domain.entry import Event
-from muster.domain.run import Mode
 from muster.text.words import seconds_of
 
 
@@ -52,6 +51,8 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
 def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool, thinking: bool = False) -> int:
     """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
+        from muster.cli.outcome import leave  # with rich and all of reports, which an answer does without
+
         return leave(common, found.run, found.batches, found.workers, found.questions)
     if common.json:
         return _answer_json(common, ask_view(found, found.reply, thinking=thinking), found)

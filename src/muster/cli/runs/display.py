@@ -35,11 +35,12 @@ from muster.cli.terminal.times import local, rough
 from muster.domain.batch import ways_out
 from muster.domain.call import Reply, ToolCall, Trace
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Mode
 from muster.domain.entry import Entry
 from muster.domain.errors import AwaitsSignal, LeftWaiting
 from muster.domain.ids import RunId
 from muster.domain.money import show_usd, usd_format
-from muster.domain.run import Mode, Run
+from muster.domain.run import Run
 from muster.text.words import count
 
 if TYPE_CHECKING:

@@ -24,9 +24,10 @@ from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, facts, run_progress
 from muster.cli.terminal.runs import new_run_words
 from muster.domain.batch import Batch
+from muster.domain.dispatch import Mode
 from muster.domain.entry import Event
 from muster.domain.order import shared_fields
-from muster.domain.run import Mode, Run
+from muster.domain.run import Run
 
 
 def suite_reports(

@@ -8,10 +8,9 @@ from rich.table import Table
 
 from muster.app import Muster
 from muster.app.base.costs import ATTEMPTS, Load
-from muster.app.runs.options import dispatch_of
 from muster.app.suites.exact import ExactCount
 from muster.app.suites.plan import SuitePlan
-from muster.app.suites.values import MOST_TOOL_TURNS
+from muster.app.suites.values import MAX_TOOL_TURNS
 from muster.app.views.plans import plan_view
 from muster.cli.options import require_dispatch
 from muster.cli.session import with_muster
@@ -21,6 +20,7 @@ from muster.cli.terminal.output import CommonOptions, answer, fail, note
 from muster.cli.terminal.table import Column, filled, fitting
 from muster.domain.errors import BadArgument
 from muster.domain.money import show_usd, usd_format
+from muster.domain.run_order import dispatch_of
 from muster.settings import parse_budget
 from muster.text.words import count
 
@@ -110,7 +110,7 @@ def _notes(found: SuitePlan, cap: int | None) -> list[str]:
     if found.judge.calls:
         lines.append("the maximum includes one repair of each verdict, which judges seldom need")
     if found.may_call_tools:
-        lines.append(f"the maximum includes {MOST_TOOL_TURNS} rounds of tool calls in each turn of a case with tools")
+        lines.append(f"the maximum includes {MAX_TOOL_TURNS} rounds of tool calls in each turn of a case with tools")
     return [*lines, *bound_words(found.all, cap)]
 
 

@@ -211,7 +211,7 @@ _SEQUENCE = re.compile(
     r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"  # all the short ones
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_LONGEST = 4096
+_MAX_SEQUENCE = 4096
 
 
 def clean(text: str) -> str:
@@ -229,7 +229,7 @@ class TerminalCleaner:
         """Return what is safe by now; the beginning of a sequence is held back until its end comes."""
         text = _SEQUENCE.sub("", self._held + piece)
         start = text.find("\x1b")
-        if start < 0 or len(text) - start > _LONGEST:
+        if start < 0 or len(text) - start > _MAX_SEQUENCE:
             self._held = ""
             return clean(text)
         self._held = text[start:]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from muster.app import Muster
 from muster.app.kinds import VERIFICATION
 from muster.app.pool.task_queries import Task
-from muster.app.runs.options import RunOptions, require_name
+from muster.app.runs.options import RunOptions
 from muster.app.verify.request import (
     ConcludedVerification,
     Repair,
@@ -35,6 +35,7 @@ from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, ConflictingArguments
 from muster.domain.money import show_usd
 from muster.domain.run import Run
+from muster.domain.run_order import require_name
 from muster.text.words import count
 from muster.verify.order import VerificationOrder, require_consistent
 

@@ -15,7 +15,7 @@ from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import VerifyPlanArguments
 from muster.cli.verify.order import request_of, require_sending
 from muster.cli.verify.words import extent, redactions, tell_nothing
-from muster.domain.run import Mode
+from muster.domain.dispatch import Mode
 from muster.settings import parse_budget
 
 if TYPE_CHECKING:

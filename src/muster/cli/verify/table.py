@@ -22,7 +22,7 @@ from muster.text.words import count, one_line, seconds_of
 MAX_FINDINGS = 20
 MAX_DIFF_LINES = 200
 MAX_REJECTED = 3
-LONGEST = 500
+MAX_QUOTE = 500
 MARGIN = 10  # columns left of what is said of a finding
 
 COLOURS: Mapping[Ending, str] = {
@@ -161,7 +161,7 @@ def _tell_finding(console: Console, merged: Merged, root: Path, here: Path) -> N
     console.print(head, soft_wrap=True)  # a place that is broken in two cannot be clicked on
     for text in (found.finding, f"fix: {found.fix}" if found.fix else ""):
         if text:
-            console.print(Padding(Text(clean(one_line(text, LONGEST))), (0, 0, 0, MARGIN), expand=False))
+            console.print(Padding(Text(clean(one_line(text, MAX_QUOTE))), (0, 0, 0, MARGIN), expand=False))
 
 
 def _place(finding: Finding, root: Path, here: Path) -> str:
@@ -181,7 +181,7 @@ def _tell_rejected(console: Console, report: VerifyReport) -> None:
     for one in report.rejected[:MAX_REJECTED]:
         found = one.rejected.finding
         words = f"{found.file}:{found.line} by {one.agent}: {one.rejected.why}"
-        console.print(Padding(Text(clean(one_line(words, LONGEST)), style="dim"), (0, 0, 0, 2), expand=False))
+        console.print(Padding(Text(clean(one_line(words, MAX_QUOTE)), style="dim"), (0, 0, 0, 2), expand=False))
     if number > MAX_REJECTED:
         console.print(Text(f"  … and {number - MAX_REJECTED:,} more", style="dim"))
     console.print()

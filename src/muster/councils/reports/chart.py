@@ -10,7 +10,7 @@ WIDTH, MIN_HEIGHT = 900, 280
 LEFT, RIGHT, TOP, BOTTOM = 90, 180, 16, 34
 COLOURS = 6  # classes c0 to c5 of the page
 _LINE = 16  # pixels between two names
-_LONGEST = 20  # characters of names beside one end
+_MAX_LABEL = 20  # characters of names beside one end
 
 
 def support_chart(rounds: Sequence[CouncilRound], convictions: Sequence[float]) -> str:
@@ -72,10 +72,10 @@ def _lines(
 
 def names_together(names: Sequence[str]) -> str:
     """Return as many names as there is room for beside the chart, and how many more there are."""
-    words, shown = names[0][:_LONGEST], 1
-    while shown < len(names) and len(f"{words}, {names[shown]}") <= _LONGEST:
+    words, shown = names[0][:_MAX_LABEL], 1
+    while shown < len(names) and len(f"{words}, {names[shown]}") <= _MAX_LABEL:
         words, shown = f"{words}, {names[shown]}", shown + 1
-    return words if shown == len(names) else f"{words[: _LONGEST - 4]} and {len(names) - shown} more"
+    return words if shown == len(names) else f"{words[: _MAX_LABEL - 4]} and {len(names) - shown} more"
 
 
 class LineEnd(NamedTuple):

@@ -18,7 +18,7 @@ from muster.reporting.look import TOKENS
 from muster.text.secrets.redaction import redact
 from muster.text.words import count, moment, shorten
 
-LONGEST = 50_000  # characters of a proposal
+MAX_PROPOSAL = 50_000  # characters of a proposal
 MAX_TITLE = 200  # characters of a question that are its title
 
 
@@ -261,4 +261,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(redact(shorten(text, LONGEST)).text)
+    return escape(redact(shorten(text, MAX_PROPOSAL)).text)

@@ -9,7 +9,7 @@ from muster.domain.money import show_usd
 from muster.reporting.markdown import block, in_cell, inline
 from muster.text.words import count
 
-LONGEST = 20_000  # characters of a proposal
+MAX_PROPOSAL = 20_000  # characters of a proposal
 
 
 def council_markdown(report: CouncilReport) -> str:
@@ -20,9 +20,9 @@ def council_markdown(report: CouncilReport) -> str:
 def _parts(report: CouncilReport) -> Iterator[str]:
     yield f"# Council {report.run.id}"
     yield f"**{report.word}**: {inline(report.verdict, 500)}"
-    yield "## Question\n\n" + block(report.spec.question, LONGEST)
+    yield "## Question\n\n" + block(report.spec.question, MAX_PROPOSAL)
     if report.winner is not None:
-        yield f"## Winning proposal, by {inline(report.winner.agent)}\n\n" + block(report.winner.text, LONGEST)
+        yield f"## Winning proposal, by {inline(report.winner.agent)}\n\n" + block(report.winner.text, MAX_PROPOSAL)
     yield from _synthesis(report)
     yield from _dissent(report)
     yield from _contested(report)
@@ -49,7 +49,7 @@ def _synthesis(report: CouncilReport) -> Iterator[str]:
         return
     kept = ", ".join(inline(name) for name in found.kept) or "none"
     lost = f"; lost: {', '.join(inline(name) for name in found.lost)}" if found.lost else ""
-    text = block(found.text, LONGEST)
+    text = block(found.text, MAX_PROPOSAL)
     yield f"## Synthesis, by {inline(found.agent)}\n\nDissent that it keeps: {kept}{lost}\n\n{text}"
 
 
@@ -106,7 +106,7 @@ def _uncounted(phase: UncountedPhase) -> Iterator[str]:
     record = phase.record
     yield f"## {phase.title}"
     for one in record.proposals:
-        yield f"Proposal of {inline(one.agent)}:\n\n{block(one.text, LONGEST)}"
+        yield f"Proposal of {inline(one.agent)}:\n\n{block(one.text, MAX_PROPOSAL)}"
     votes = [
         [in_cell(each.agent), in_cell(vote.target), _weight(vote.weight), in_cell(vote.critique, 500)]
         for each in record.evaluations

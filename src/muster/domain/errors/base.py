@@ -292,11 +292,32 @@ class QueueFailed(MusterError):
     retryable = True
 
 
+def _places_of(wanted: str, name: str, value: object) -> Iterator[str]:
+    """Yield where a text stands in the value of a field: the field, or entries of a list."""
+    if value == wanted:
+        yield name
+    elif isinstance(value, list | tuple):
+        yield from (f"{name}[{place}]" for place, one in enumerate(value) if one == wanted)
+
+
 class NotFound(MusterError):
     """There is no such thing."""
 
     code = "not_found"
     exit_code = 5
+
+    def __init__(self, message: str, *, suggestions: tuple[str, ...] = (), given: str = "") -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.given = given  # the name that stands for nothing; a door knows in which of its fields it was given
+
+    def named(self, given: Mapping[str, object]) -> Sequence[FieldFlaw]:
+        """Return the flaws, or if there are none that of the one field which has the name that stands for nothing."""
+        if self.flaws or not self.given:
+            return self.flaws
+        paths = [path for name, value in given.items() for path in _places_of(self.given, name, value)]
+        way = next(iter(self.suggestions), "")
+        flaw = FieldFlaw(path="", message=self.message, code=FlawCode.UNKNOWN, suggestion=way, by_itself=True)
+        return [replace(flaw, path=path) for path in paths] if len(paths) == 1 else ()
 
     @classmethod
     def of(cls, flaws: Sequence[FieldFlaw]) -> "NotFound":

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 
 from muster.domain.budget import CALL, Budgets, Excess, Level, Refused, UserBudget, overdraft, run_level
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Mode
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.errors import KeyReused, NotFound, Overdraft, RecordedFailure, ReplayMiss, StopRun
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.rules import DefaultRules
-from muster.domain.run import CALLS_ONLY, REPLAYS, Mode, Reuse, Run
+from muster.domain.run import CALLS_ONLY, REPLAYS, Reuse, Run
 from muster.engine.base.asked import AskedKeys
 from muster.engine.base.clock import STEP, Activity, Clock
 from muster.store.base import Store

@@ -15,7 +15,7 @@ from muster.engine.base.killpoints import KillPoints
 from muster.store.base import SignalTaking, Store
 
 LOOK_SECONDS = 1.0  # between two looks when nothing was written meanwhile
-MOST = 1000  # signals that are collected at once
+MAX_SIGNALS = 1000  # signals that are collected at once
 NO_DIGEST = digest({"kind": str(EntryKind.SIGNAL)})
 
 
@@ -51,16 +51,16 @@ class Receiver:
 
     async def collect(self, key: str, address: str, channel: str) -> Sequence[Signal]:
         """Take all signals of a channel that are there, which may be none, and remember them under the key."""
-        taken = await self._take(key, AwaitedSignal(address=address, channel=channel), most=MOST, even_none=True)
+        taken = await self._take(key, AwaitedSignal(address=address, channel=channel), most=MAX_SIGNALS, even_none=True)
         return taken or ()
 
     async def take_only(self, key: str, awaited: AwaitedSignal, numbers: Sequence[int]) -> Sequence[Signal]:
         """Take some signals of a channel, as far as they are still there, and remember them under the key."""
-        return await self._take(key, awaited, most=MOST, even_none=False, only=tuple(numbers)) or ()
+        return await self._take(key, awaited, most=MAX_SIGNALS, even_none=False, only=tuple(numbers)) or ()
 
     async def untaken(self, awaited: AwaitedSignal) -> Sequence[Signal]:
         """Return the signals of a channel that nobody has taken."""
-        return await self._store.signals.untaken(awaited.address, awaited.channel, MOST)
+        return await self._store.signals.untaken(awaited.address, awaited.channel, MAX_SIGNALS)
 
     @property
     def commits(self) -> int:

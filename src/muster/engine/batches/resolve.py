@@ -124,9 +124,9 @@ async def _end(task: "asyncio.Task[Any]") -> None:
 
 
 SKEW = 300.0  # seconds that the provider's clock may differ from ours
-LONGEST_CREATE = 3600.0  # seconds that a create may take from the moment it was claimed
+MAX_CREATE_SECONDS = 3600.0  # seconds that a create may take from the moment it was claimed
 LOOK_SECONDS = 1.0
-MOST_LISTED = 20_000  # batches of a list that are looked at
+MAX_LISTED = 20_000  # batches of a list that are looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ def judge(batch: Batch, listed: Sequence[ListedBatch], known: KnownIds, *, label
 
 def _fits(batch: Batch, found: ListedBatch) -> bool:
     sent = batch.sent_at or batch.created_at
-    in_time = sent - SKEW <= found.created_at <= sent + LONGEST_CREATE + SKEW
+    in_time = sent - SKEW <= found.created_at <= sent + MAX_CREATE_SECONDS + SKEW
     return in_time and found.requests in (None, batch.requests)
 
 
@@ -272,7 +272,7 @@ class BatchResolver:
             listed: list[ListedBatch] = []
             async for found in agent.find(since, self._timeouts):
                 listed.append(found)
-                if len(listed) >= MOST_LISTED or self._clock.monotonic() >= until:
+                if len(listed) >= MAX_LISTED or self._clock.monotonic() >= until:
                     break  # what is not seen is not adopted, and nothing is sent again because of that
             return listed
 

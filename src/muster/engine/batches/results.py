@@ -28,10 +28,10 @@ from muster.store.base import ResultPage
 T = TypeVar("T")
 
 BUFFER = 32 * 1024
-MOST_FILES = 256
-MOST_LINES = 3  # of one member: a line that is cut or a stranger's may come before the good one
+MAX_FILES = 256
+MAX_LINES = 3  # of one member: a line that is cut or a stranger's may come before the good one
 UNUSED_SECONDS = 86_400.0  # after which a folder whose process cannot be looked at is removed
-MOST_LINE = 64 * 1024 * 1024  # bytes; no answer is that long
+MAX_LINE = 64 * 1024 * 1024  # bytes; no answer is that long
 
 _NUMBERS = count()
 
@@ -41,7 +41,7 @@ class Spool:
 
     def __init__(self, folder: Path, *, places: int, page: int) -> None:
         self._folder = folder
-        self._page = max(page, -(-places // MOST_FILES))
+        self._page = max(page, -(-places // MAX_FILES))
         self._files: dict[int, BinaryIO] = {}
         self._places: dict[int, array[int]] = {}  # of the lines of a file, in their order
         self._counts = bytearray(places)  # of the lines of each member
@@ -54,7 +54,7 @@ class Spool:
 
     def add(self, place: int, line: bytes) -> bool:
         """Put a line, with its line break, where its member's neighbours are; False when there are enough of it."""
-        if self._counts[place] == MOST_LINES:
+        if self._counts[place] == MAX_LINES:
             return False
         self._counts[place] += 1
         number = place // self._page
@@ -148,7 +148,7 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines that are whole by now."""
-        if self._size > MOST_LINE:  # its end is left out, so that what is kept of it cannot be read
+        if self._size > MAX_LINE:  # its end is left out, so that what is kept of it cannot be read
             chunk = chunk[chunk.find(b"\n") :] if b"\n" in chunk else b""
         lines = BytesIO(chunk).readlines()  # `split` looks at every byte in turn, and takes six times as long
         if lines and self._parts:
@@ -174,8 +174,8 @@ def _is_whole(line: bytes) -> bool:
     return line.endswith(b"\n")
 
 
-MOST = 100  # lines that are kept
-MOST_BYTES = 100_000  # of each
+MAX_KEPT_LINES = 100  # lines that are kept
+MAX_BYTES = 100_000  # of each
 
 
 @dataclass(slots=True)
@@ -196,8 +196,8 @@ class OddLines:
         """Keep a line that belongs to no member."""
         self.unreadable += name is None
         self.unknown += name is not None
-        if len(self.lines) < MOST:
-            self.lines.append(line if len(line) <= MOST_BYTES else line[:MOST_BYTES] + b"\n")
+        if len(self.lines) < MAX_KEPT_LINES:
+            self.lines.append(line if len(line) <= MAX_BYTES else line[:MAX_BYTES] + b"\n")
             self.names += [] if name is None else [name[:80]]
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from itertools import islice
 
 from muster.agents.base import BatchAgent, BatchUpload
 from muster.domain.batch import Batch, BatchLimits, BatchState, Member, Names, Plan, Tariff, confusable
-from muster.domain.call import SHORTEST_CACHED, Request
+from muster.domain.call import MIN_CACHED_PREFIX, Request
 from muster.domain.errors import (
     CallFailed,
     Conflict,
@@ -38,7 +38,7 @@ from muster.store.base import Advance, BatchTable
 
 LOOK_SECONDS = 1.0
 USUAL_CREATE_SECONDS = 5.0  # after which whoever waits for another create says so
-MOST_UNRESOLVED = 1000  # creates that are looked through
+MAX_UNRESOLVED = 1000  # creates that are looked through
 PASSING = (RateLimited, Overloaded, Unreachable)  # refusals of an upload that say nothing about it
 
 
@@ -82,7 +82,7 @@ class Sender:
 
     async def _wait_for_others(self, agent: BatchAgent, batch: Batch, until: float, seen: int) -> None:
         """Wait for creates that this one could be taken for; what no process works on is resolved here."""
-        sent = () if agent.labels_batches else await self._store.batches.select((BatchState.SENT,), MOST_UNRESOLVED)
+        sent = () if agent.labels_batches else await self._store.batches.select((BatchState.SENT,), MAX_UNRESOLVED)
         for other in sent:
             if confusable(batch, other, self._clock.now()):
                 await self._note_wait(batch, other)
@@ -188,7 +188,7 @@ class Sender:
 
 
 PIECE_BYTES = 1024 * 1024
-FEWEST_SHARERS = 3  # to keep a prefix for an hour costs twice its price, and each other call a tenth: two pay more
+MIN_SHARERS = 3  # to keep a prefix for an hour costs twice its price, and each other call a tenth: two pay more
 YIELD_EVERY = 256  # members between two moments for the rest of the process
 
 
@@ -274,7 +274,7 @@ def _add(composition: Composition, parked: Parked, member: Member) -> None:
 def shared_prefixes(queue: deque[Parked], most: int) -> frozenset[str]:
     """Return the long prefixes that enough of the first calls have in common."""
     counts = Counter(prefix for parked in islice(queue, most) if (prefix := prefix_of(parked.request)) is not None)
-    return frozenset(prefix for prefix, count in counts.items() if count >= FEWEST_SHARERS)
+    return frozenset(prefix for prefix, count in counts.items() if count >= MIN_SHARERS)
 
 
 def prefix_of(request: Request) -> str | None:
@@ -282,7 +282,7 @@ def prefix_of(request: Request) -> str | None:
     parts = [repr(request.tools) if request.tools else "", request.system]
     if request.shared:  # another shape of the answer would be another prompt to the provider
         parts += [request.messages[0].text[: request.shared], "" if request.schema is None else repr(request.schema)]
-    return "".join(parts) if sum(map(len, parts)) >= SHORTEST_CACHED else None
+    return "".join(parts) if sum(map(len, parts)) >= MIN_CACHED_PREFIX else None
 
 
 def _marks(parked: Parked, shared: frozenset[str]) -> bool:

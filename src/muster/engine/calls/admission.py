@@ -28,6 +28,11 @@ class BudgetQueue:
         """Return the turn of an attempt, which must be ended."""
         return BudgetTurn(self)
 
+    @property
+    def has_waiting(self) -> bool:
+        """Return whether anybody may wait for money."""
+        return bool(self._queues)
+
     def is_queued(self, level: str) -> bool:
         """Return whether somebody waits for money of a level."""
         return bool(self._queues) and bool(self._queues.get(level))
@@ -106,6 +111,8 @@ class BudgetTurn:
 
     def end(self, levels: Iterable[Level] = ()) -> None:
         """Let the next one try: where one was served or turned away there may be room for another."""
+        if self._woken is None and not self._queue.has_waiting:
+            return
         woken, self._woken = self._woken, None
         for level in {*(woken or ()), *(level.id for level in levels)}:
             self._queue.wake(level)

@@ -11,7 +11,7 @@ from muster.domain.call import Reply
 from muster.domain.errors import Overloaded, RateLimited
 from muster.engine.base.clock import Clock
 
-LONGEST_PAUSE = 60.0
+MAX_PAUSE = 60.0
 BURST = 0.1  # of a minute's allowance may go out at once
 
 
@@ -175,7 +175,7 @@ class Limiter:
         if isinstance(outcome, RateLimited | Overloaded) and place.generation is not None:
             self.window.refuse(place.generation, self.in_flight)
             if outcome.retry_after:
-                until = self._clock.monotonic() + min(outcome.retry_after, LONGEST_PAUSE)
+                until = self._clock.monotonic() + min(outcome.retry_after, MAX_PAUSE)
                 self._pause_until = max(self._pause_until, until)
         elif isinstance(outcome, Reply):
             self.window.succeed()

@@ -9,13 +9,13 @@ from functools import partial
 
 from muster.agents.base import Batching
 from muster.domain.call import Reply
+from muster.domain.dispatch import Fallback
 from muster.domain.entry import AttemptId, Entry, EntryState, Replied
 from muster.domain.entry import Outcome as AttemptOutcome
 from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, TryLater, WireError
 from muster.domain.ids import BatchId
 from muster.domain.money import Microdollars
 from muster.domain.observation import AttemptEnded, Observer
-from muster.domain.run import Fallback
 from muster.engine.base.driven_run import CallGuard, CallJournal, DrivenRun
 from muster.engine.base.mapping import item_under_way
 from muster.engine.batches.parked_calls import Outcome, Parked

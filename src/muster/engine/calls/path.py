@@ -26,6 +26,7 @@ from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wa
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json, digest
 from muster.domain.content import AgentNote
+from muster.domain.dispatch import Fallback, Mode, mode_of
 from muster.domain.entry import AttemptId, EntryKind, Opening, Replied, Unsent
 from muster.domain.errors import (
     AgentUnusable,
@@ -39,7 +40,6 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.observation import AttemptBegan
-from muster.domain.run import Fallback, Mode, mode_of
 from muster.engine.base.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
 from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.admission import Admission, BudgetTurn, RunPlaces

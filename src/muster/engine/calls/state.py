@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from muster.agents.base import Agent, Directory, OnDelta
 from muster.domain.agent import Timeouts
@@ -25,12 +25,14 @@ from muster.engine.base.driven_run import Levels, require_same
 from muster.engine.base.killpoints import KillPoints
 from muster.engine.base.media import MediaFiles
 from muster.engine.base.signals import CallInbox
-from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.flow import Passage
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.store.base import Store
+
+if TYPE_CHECKING:
+    from muster.engine.batches.batcher import Batcher  # loaded when it is made
 
 
 class Schemas(Protocol):
@@ -53,11 +55,11 @@ class WireCount:
 class LazyBatcher:
     """The batcher of a process, made when a call is first parked or a batch is taken up: live calls need none."""
 
-    def __init__(self, make: Callable[[], Batcher]) -> None:
+    def __init__(self, make: "Callable[[], Batcher]") -> None:
         self._make = make
         self.made: Batcher | None = None
 
-    def get(self) -> Batcher:
+    def get(self) -> "Batcher":
         """Return the batcher; the first time it is made."""
         if self.made is None:
             self.made = self._make()

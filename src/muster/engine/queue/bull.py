@@ -37,7 +37,7 @@ RETENTION: Mapping[str, Json] = {
 NUMBER_SECONDS = 700_000  # for which the number of a run's last job is kept: longer than any job
 LOCK_MS = 10_000  # after which a job whose worker died comes again
 STALLED_MS = 5_000  # between two looks for such jobs
-MOST_STALLED = 1_000  # a run is durable: that its workers die again and again is no reason to give it up
+MAX_STALLED = 1_000  # a run is durable: that its workers die again and again is no reason to give it up
 RECONNECT_MS = 1_000
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 3.0
@@ -46,7 +46,7 @@ AGAIN_SECONDS = 0.2  # after which what does not end is canceled again
 BLOCK_SECONDS = 30.0  # longer than the longest wait for a job
 HEARTBEAT_SECONDS = 60  # for which a heartbeat counts
 DELAY_SCORE = 0x1000  # by which BullMQ multiplies the times of jobs that were put off
-MOST_PROMOTED = 100  # of a queue at a time
+MAX_PROMOTED = 100  # of a queue at a time
 WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states of a job that nobody has taken
 
 _DATABASE = re.compile(r"/?[0-9]*")
@@ -131,7 +131,7 @@ class BullQueue:
             "concurrency": most,
             "lockDuration": LOCK_MS,
             "stalledInterval": STALLED_MS,
-            "maxStalledCount": MOST_STALLED,
+            "maxStalledCount": MAX_STALLED,
             "runRetryDelay": RECONNECT_MS,
             **RETENTION,
         }
@@ -158,7 +158,7 @@ class BullQueue:
             for name in queues:
                 queue = self._queue(name)
                 for job in await self._redis.zrange(
-                    queue.toKey("delayed"), 0, until, byscore=True, offset=0, num=MOST_PROMOTED
+                    queue.toKey("delayed"), 0, until, byscore=True, offset=0, num=MAX_PROMOTED
                 ):
                     with contextlib.suppress(TypeError):  # another worker has promoted it
                         await queue.backend.promote(job)

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from muster.domain.dispatch import Mode
 from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost, QueueFailed, StopRun, StoreFailed
 from muster.domain.ids import RunId
-from muster.domain.run import TERMINAL, Mode, Run, RunState
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.base.clock import Clock
 from muster.engine.queue.base import LazyQueue, queue_of
 from muster.store.base import Store

@@ -9,7 +9,7 @@ from muster.engine.queue.base import QUEUES, FleetKeys, queue_of
 from muster.store.base import Store, UnfinishedRuns
 
 PAGE = 200  # runs that are due, and runs that wait, read at a time
-MOST_DRIVEN = 1_000  # whose keys are looked up at a time
+MAX_DRIVEN = 1_000  # whose keys are looked up at a time
 SWEEP_SECONDS = 1.0
 QUIET_SECONDS = 5.0  # between two looks into the store while nothing is due or driven, and nothing was told
 
@@ -54,7 +54,7 @@ class CancelKeys:
         runs = await self._runs.look(offered=offered)
         if self._clock.monotonic() - self._looked_at >= SWEEP_SECONDS:
             self._looked_at = self._clock.monotonic()
-            unfinished = (*runs.driven[:MOST_DRIVEN], *runs.due, *runs.waiting)
+            unfinished = (*runs.driven[:MAX_DRIVEN], *runs.due, *runs.waiting)
             if await self.heed(sorted({run.id for run in unfinished if not run.cancel_requested})):
                 self._runs.forget()
         return runs

@@ -12,7 +12,7 @@ from muster.pool.chains.chain import Chain, ChainInput, ChainStep
 from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP, ChainForm, StepForm
 from muster.pool.chains.rules import chain_flaws
 from muster.text.diagnostics import Diagnostics, places_of, validation_words
-from muster.text.document_tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
+from muster.text.document_tree import MAX_FLAWS, Flaw, Map, Place, Unreadable
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.files import shown
 from muster.text.files_beside import object_beside
@@ -49,7 +49,7 @@ def inspect_chain(path: Path) -> ChainInspection:
         return ChainInspection(file=file, chain=None, flaws=(unreadable_flaw(path, error),))
     reading = _ChainReader(path.parent, tree, Diagnostics(file, tree, tree.line))
     chain = reading.chain()
-    return ChainInspection(file=file, chain=chain, flaws=tuple(reading.flaws[:MOST_FLAWS]))
+    return ChainInspection(file=file, chain=chain, flaws=tuple(reading.flaws[:MAX_FLAWS]))
 
 
 class _ChainReader:

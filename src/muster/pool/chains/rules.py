@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import PurePath
 
 from muster.domain.canonical import Json
+from muster.domain.dispatch import MODES, Mode
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.money import MAX_USD
-from muster.domain.run import MODES, Mode
 from muster.pool.chains.chain import (
     MAX_BACKOFF,
     MAX_RETRIES,

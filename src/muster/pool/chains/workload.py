@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.dispatch import Mode
 from muster.domain.errors import ChildFailed, StepFailed
-from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.pool.chains.chain import WORKLOAD, ChainSpec, StepRecord, StepStatus, row_key

@@ -16,10 +16,10 @@ from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
 from muster.text import typed
 
 PATH = "/anthropic/v1/messages/batches"
-MOST_REQUESTS = 100_000
-MOST_BYTES = 256 * 1024 * 1024
+MAX_REQUESTS = 100_000
+MAX_BYTES = 256 * 1024 * 1024
 DEFAULT_LISTED = 20
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -40,8 +40,8 @@ class AnthropicBatchEndpoints:
 
     def __init__(self, registry: BatchRegistry, options: Options) -> None:
         self._registry = registry
-        self._most_requests = options.batch_requests or MOST_REQUESTS
-        self.most_bytes = options.batch_bytes or MOST_BYTES
+        self._most_requests = options.batch_requests or MAX_REQUESTS
+        self.most_bytes = options.batch_bytes or MAX_BYTES
         self._live = options.live_counts is True
         self._wording = MessageBatches()
 
@@ -72,7 +72,7 @@ class AnthropicBatchEndpoints:
 
     def _list(self, call: Call) -> Work:
         batches = self._registry.newest_first(self._wording, call.account)
-        limit, before = limit_of(call.query, DEFAULT_LISTED, MOST_LISTED), call.query.get("before_id")
+        limit, before = limit_of(call.query, DEFAULT_LISTED, MAX_LISTED), call.query.get("before_id")
         page = (
             page_after(batches, limit, call.query.get("after_id"))
             if before is None

@@ -21,10 +21,10 @@ PATH = "/openai/v1/batches"
 ENDPOINT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
 WINDOW = "24h"
-MOST_REQUESTS = 50_000
+MAX_REQUESTS = 50_000
 DEFAULT_LISTED = 20
-MOST_LISTED = 100
-MOST_METADATA = 16
+MAX_LISTED = 100
+MAX_METADATA = 16
 
 
 class OpenAIBatchEndpoints:
@@ -32,7 +32,7 @@ class OpenAIBatchEndpoints:
 
     def __init__(self, registry: BatchRegistry, options: Options) -> None:
         self._registry = registry
-        self._most_requests = options.batch_requests or MOST_REQUESTS
+        self._most_requests = options.batch_requests or MAX_REQUESTS
         self._live = options.live_counts is not False
         self._wording: Wording = CompletionBatches()  # all have one list, whatever their endpoint
 
@@ -63,7 +63,7 @@ class OpenAIBatchEndpoints:
 
     def _list(self, call: Call) -> Work:
         batches = self._registry.newest_first(self._wording, call.account)
-        page = page_after(batches, limit_of(call.query, DEFAULT_LISTED, MOST_LISTED), call.query.get("after"))
+        page = page_after(batches, limit_of(call.query, DEFAULT_LISTED, MAX_LISTED), call.query.get("after"))
         yield from self._registry.settle(page.things)
         return json_answer({"object": "list", "data": [self._look(batch) for batch in page.things], **page.ends})
 
@@ -128,7 +128,7 @@ def _about(body: dict[str, Json]) -> Mapping[str, Any]:
         raise invalid("completion_window", f"only {WINDOW} is supported")
     metadata = body.get("metadata")
     if metadata is not None and not _is_metadata(metadata):
-        raise invalid("metadata", f"expected up to {MOST_METADATA} short strings")
+        raise invalid("metadata", f"expected up to {MAX_METADATA} short strings")
     return {
         "endpoint": body["endpoint"],
         "input_file_id": body["input_file_id"],
@@ -140,7 +140,7 @@ def _about(body: dict[str, Json]) -> Mapping[str, Any]:
 def _is_metadata(metadata: Json) -> bool:
     return (
         isinstance(metadata, dict)
-        and len(metadata) <= MOST_METADATA
+        and len(metadata) <= MAX_METADATA
         and all(isinstance(value, str) and len(value) <= 512 and len(name) <= 64 for name, value in metadata.items())
     )
 

@@ -15,8 +15,8 @@ from muster.sim.request import fields_of
 from muster.text import typed
 
 PATH = "/openai/v1/files"
-MOST_BYTES = 200 * 1024 * 1024
-MOST_LISTED = 10_000
+MAX_BYTES = 200 * 1024 * 1024
+MAX_LISTED = 10_000
 FRAME_BYTES = 64 * 1024  # what a form has around its file, generously
 
 
@@ -25,7 +25,7 @@ class OpenAIFiles:
 
     def __init__(self, registry: BatchRegistry, options: Options) -> None:
         self._registry = registry
-        self._most_bytes = options.batch_bytes or MOST_BYTES
+        self._most_bytes = options.batch_bytes or MAX_BYTES
         self.most_bytes = self._most_bytes + FRAME_BYTES
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -66,7 +66,7 @@ class OpenAIFiles:
             files.reverse()
         purpose = call.query.get("purpose")
         wanted = [file for file in files if purpose in (None, file.purpose)]
-        page = page_after(wanted, limit_of(call.query, MOST_LISTED, MOST_LISTED), call.query.get("after"))
+        page = page_after(wanted, limit_of(call.query, MAX_LISTED, MAX_LISTED), call.query.get("after"))
         return json_answer({"object": "list", "data": [spell_file(file) for file in page.things], **page.ends})
 
     def _retrieve(self, call: Call) -> EndpointAnswer:
@@ -97,7 +97,7 @@ def _not_found(name: str) -> SimRefusal:
     return SimRefusal(404, f"No such File object: {name}", param="id")
 
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 STEP = 1000  # lines at a time, so that others are served in between
 
 
@@ -145,7 +145,7 @@ class InputReader:
         """Take the members of a file, and its problems, in small steps; it stops when there are many problems."""
         for number, line in _lines(content):
             self._take(number, line)
-            if len(self.problems) >= MOST_PROBLEMS:
+            if len(self.problems) >= MAX_PROBLEMS:
                 return
             if number % STEP == 0:
                 yield

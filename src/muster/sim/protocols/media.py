@@ -14,7 +14,7 @@ from muster.sim.protocols.models import TILES, SimModel
 PIXELS_PER_TOKEN = 750
 PAGE_TOKENS = 1_500  # the text of a page, besides its image
 TILE, BASE_TOKENS, TILE_TOKENS = 512, 85, 170
-LONGEST_SIDE, SHORTEST_SIDE = 2_048, 768  # to which images are scaled before they are cut into tiles
+MAX_SIDE, MIN_SIDE = 2_048, 768  # to which images are scaled before they are cut into tiles
 PATCH, MAX_PATCHES = 32, 1_536
 FACTORS = (("nano", 2.46), ("mini", 1.62))  # of patches, by the name of the model
 
@@ -73,15 +73,15 @@ def _openai_part(part: Mapping[str, Any], model: SimModel) -> int:
 
 def _image(size: tuple[int, int] | None, model: SimModel, *, low: bool) -> int:
     if model.images == TILES:
-        return BASE_TOKENS if low else BASE_TOKENS + TILE_TOKENS * _tiles(*(size or (LONGEST_SIDE, LONGEST_SIDE)))
+        return BASE_TOKENS if low else BASE_TOKENS + TILE_TOKENS * _tiles(*(size or (MAX_SIDE, MAX_SIDE)))
     width, height = size or (10**6, 10**6)
     patches = min(MAX_PATCHES, ceil(width / PATCH) * ceil(height / PATCH))
     return ceil(patches * next((factor for word, factor in FACTORS if word in model.glob), 1.0))
 
 
 def _tiles(width: int, height: int) -> int:
-    fit = min(1.0, LONGEST_SIDE / max(width, height))
-    fit *= min(1.0, SHORTEST_SIDE / (min(width, height) * fit))
+    fit = min(1.0, MAX_SIDE / max(width, height))
+    fit *= min(1.0, MIN_SIDE / (min(width, height) * fit))
     return ceil(width * fit / TILE) * ceil(height * fit / TILE)
 
 

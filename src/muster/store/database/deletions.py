@@ -13,8 +13,8 @@ from muster.store.database.media import delete_unnamed_media
 from muster.store.queries import DatabaseConnection, first
 
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
-MOST_ROWS = 1000  # deleted in one transaction
-MOST_PIECES = 16  # of a megabyte each
+MAX_ROWS = 1000  # deleted in one transaction
+MAX_PIECES = 16  # of a megabyte each
 _AT_ONCE = (
     "partials", "reviews", "slot_tasks", "awaits", "run_levels", "figures", "agent_costs", "run_agents", "run_media",
 )  # fmt: skip
@@ -90,14 +90,14 @@ def delete_some(database: DatabaseConnection) -> bool:
     left = unfinished_deletions(database)
     if not left:
         return False
-    scope = {"run_id": left[0], "most": MOST_ROWS}
+    scope = {"run_id": left[0], "most": MAX_ROWS}
     for query in ("delete_some_requests", "delete_some_outcomes"):
         database.execute(query, scope)
     for query in ("delete_some_journal", "delete_some_attempts", "delete_some_events"):
-        if database.execute(query, scope) == MOST_ROWS:
+        if database.execute(query, scope) == MAX_ROWS:
             return True
     for query in ("delete_some_bodies", "delete_some_lines"):  # prompts and answers go; the figures stay
-        if database.execute(query, {"run_id": left[0], "most": MOST_PIECES}) == MOST_PIECES:
+        if database.execute(query, {"run_id": left[0], "most": MAX_PIECES}) == MAX_PIECES:
             return True
     if delete_unnamed_media(database):
         return True

@@ -12,7 +12,7 @@ from muster.store.codec import Codec
 from muster.store.queries import DatabaseConnection, DatabaseReader, first
 from muster.store.writer import Writer
 
-MOST_DELETED = 16  # in one transaction
+MAX_DELETED = 16  # in one transaction
 
 
 class DatabaseMedia:
@@ -92,8 +92,8 @@ def name_media(database: DatabaseConnection, codec: Codec, new: NewRun, spec: st
 
 def delete_unnamed_media(database: DatabaseConnection) -> bool:
     """Delete some of what no run names any more; return whether there may be more."""
-    rows = database.rows("select_unnamed_media", {"most": MOST_DELETED})
+    rows = database.rows("select_unnamed_media", {"most": MAX_DELETED})
     for row in rows:
         database.rows("lock_media", {"digest": row["digest"]})  # a run that is about to name it comes first
         database.execute("delete_unnamed_media", {"digest": row["digest"]})
-    return len(rows) == MOST_DELETED
+    return len(rows) == MAX_DELETED

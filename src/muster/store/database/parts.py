@@ -30,7 +30,7 @@ from muster.store.database.signals import address_lock
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, first
 from muster.store.writer import NOTICE, WriteGroup, Writer
 
-LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
+MAX_PAUSE = 0.1  # seconds between two parts of a deletion
 CLAIM_LOOK_SECONDS = 0.1
 
 
@@ -200,7 +200,7 @@ class DatabaseRuns:
             if not await self._writer.run(deletions.delete_some, Locks(names=("deletions",))):
                 return
             # As long a pause as it took: else no other process would get the lock in between.
-            await asyncio.sleep(min(time.monotonic() - began, LONGEST_PAUSE))
+            await asyncio.sleep(min(time.monotonic() - began, MAX_PAUSE))
 
 
 class DatabaseLeases:

@@ -39,7 +39,7 @@ TURN = "1s"  # for which a writer waits for a lock before it looks whether it st
 # After which the server ends a transaction whose process stands still: others go on before their leases are lost.
 IDLE = "4s"
 RECONNECT_SECONDS = 0.5
-LONGEST_PAUSE = 0.05  # seconds before a transaction that lost a deadlock is tried again
+MAX_PAUSE = 0.05  # seconds before a transaction that lost a deadlock is tried again
 
 
 class SpelledQuery(NamedTuple):
@@ -267,7 +267,7 @@ class PostgresConnection:
             self._roll_back()
             self._commands.changes = before
             if isinstance(error, Locked):
-                time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311 - so that two do not meet again
+                time.sleep(random.uniform(0, MAX_PAUSE))  # noqa: S311 - so that two do not meet again
             raise
 
     def _roll_back(self) -> None:

@@ -17,7 +17,7 @@ from muster.store.queries import DatabaseConnection, Locks
 from muster.store.writer import WriteGroup, Writer
 
 PATIENT_PART = 2 / 3  # of a lease, for which a driver goes on without an answer; the rest is for stopping
-SHORTEST_ANSWER = 0.5  # seconds that a beat may take in any case: its process may have stood still
+MIN_ANSWER_SECONDS = 0.5  # seconds that a beat may take in any case: its process may have stood still
 LEASE_SECONDS = 12.0  # of a run that was not claimed here
 
 
@@ -30,7 +30,7 @@ class ConfirmedLease:
 
     def patience(self, now: float) -> float:
         """Return for how many seconds a beat that begins now may go without an answer."""
-        return max(self.since + PATIENT_PART * self.seconds - now, SHORTEST_ANSWER)
+        return max(self.since + PATIENT_PART * self.seconds - now, MIN_ANSWER_SECONDS)
 
 
 class PostgresLeases(DatabaseLeases):

@@ -7,7 +7,7 @@ from muster.store.queries import DatabaseConnection
 
 STALE_SECONDS = 7.0  # after which the server is asked again; longer than between two sweeps
 OLD_SECONDS = 3.0  # after which it is asked along with what is read together anyway
-LONGEST_ANSWER = 0.5  # seconds: the time in a later answer is too old to be of use, unless it is the first
+MAX_ANSWER = 0.5  # seconds: the time in a later answer is too old to be of use, unless it is the first
 
 
 class ServerTime:
@@ -40,6 +40,6 @@ class ServerTime:
         before = self._monotonic()
         at = float(database.rows("select_time", {})[0]["now"])
         after = self._monotonic()
-        if self._ahead is None or after - before <= LONGEST_ANSWER:
+        if self._ahead is None or after - before <= MAX_ANSWER:
             self._ahead = at - (before + after) / 2
         self._asked_at = after

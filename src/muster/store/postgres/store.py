@@ -23,7 +23,7 @@ from muster.store.postgres.failures import PostgresAddress, parse_address, poole
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
 from muster.store.postgres.versions import migrate, require_known_tables, require_usable, stored_version
-from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, migrations
+from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, newest_version
 from muster.store.tables import TABLES
 from muster.store.writer import Writer, require_loop
 
@@ -31,7 +31,7 @@ READERS = 4  # connections of a process that only read
 REST = 0.01  # seconds between two commits, of a writer that is busy: each is a dozen round trips
 READ_PATIENCE = 30.0  # seconds for which a read waits for a server that is away
 RENEW_SECONDS = 1.0  # between two renewals of the claim of a vacuum
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+MIN_PAUSE, MAX_PAUSE = 0.02, 1.0
 MARK_SECONDS = 30 * 86_400  # after which the mark of a writer that crashed is forgotten
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class PostgresReader(DatabaseReader):
     async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Run some queries that belong together."""
         require_loop(self._loop)
-        since, pause = time.monotonic(), SHORTEST_PAUSE
+        since, pause = time.monotonic(), MIN_PAUSE
         while True:
             try:
                 return await self._loop.run_in_executor(self._threads, self._read, work)
@@ -58,7 +58,7 @@ class PostgresReader(DatabaseReader):
                 if self._gives_up or time.monotonic() - since > READ_PATIENCE:
                     raise
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     def _read(self, work: Callable[[DatabaseConnection], T]) -> T:
         connection = self._idle.pop() if self._idle else PostgresConnection(self._address, on_snapshot=self._ask)
@@ -256,7 +256,7 @@ def look_at_database(url: str) -> DatabaseFacts:
     """Connect to a database and change nothing there."""
     with closing(PostgresConnection(parse_address(url))) as connection:
         server = str(connection.rows("describe_server", {})[0]["server"])
-        newest = migrations(POSTGRES)[-1][0]
+        newest = newest_version(POSTGRES)
         place, version = connection.address.shown, stored_version(connection)
         return DatabaseFacts(place=place, server=server, version=version, newest=newest)
 

@@ -2,7 +2,7 @@
 
 from muster.domain.errors import StoreFailed
 from muster.store.postgres.connection import PostgresConnection
-from muster.store.queries import POSTGRES, DatabaseConnection, Locks, migrations, upgraded
+from muster.store.queries import POSTGRES, DatabaseConnection, Locks, migrations, newest_version, upgraded
 from muster.store.tables import TABLES
 
 MIGRATION = "migration"  # the lock under which tables are made and changed
@@ -10,23 +10,22 @@ MIGRATION = "migration"  # the lock under which tables are made and changed
 
 def migrate(connection: PostgresConnection) -> None:
     """Bring the tables up to this version, one process at a time; a newer one is refused."""
-    steps = migrations(POSTGRES)
-    if stored_version(connection) == steps[-1][0]:
+    newest = newest_version(POSTGRES)
+    if stored_version(connection) == newest:
         return
     with connection.transaction():
         connection.lock(lambda: Locks(names=(MIGRATION,)))
         version = stored_version(connection)  # another process may have been faster
-        if version > steps[-1][0]:
+        if version > newest:
             raise StoreFailed(
-                f"the store {connection.address} has version {version}; "
-                f"this program supports versions up to {steps[-1][0]}",
+                f"the store {connection.address} has version {version}; this program supports versions up to {newest}",
                 suggestions=("upgrade muster, or use another database",),
             )
         if version == 0:
             connection.execute("make_schema", {})
-        elif version < steps[-1][0]:
+        elif version < newest:
             _require_undriven(connection)
-        for number, _, text in steps:
+        for number, _, text in migrations(POSTGRES):
             if number > version:
                 connection.script(text)
                 connection.execute("put_version", {"version": number})
@@ -34,7 +33,7 @@ def migrate(connection: PostgresConnection) -> None:
 
 def require_known_tables(database: DatabaseConnection) -> None:
     """Raise StoreFailed when a newer program has changed the tables since this one opened them."""
-    version, newest = database.rows("select_version", {})[0]["version"], migrations(POSTGRES)[-1][0]
+    version, newest = database.rows("select_version", {})[0]["version"], newest_version(POSTGRES)
     if version > newest:
         raise upgraded(version, newest)
 

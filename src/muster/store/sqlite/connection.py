@@ -1,20 +1,39 @@
-"""One connection to an SQLite file: named queries, transactions, and failures that say what to do."""
+"""The SQLite file of a store: how it is made, and one connection to it, whose failures say what to do."""
 
+import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import StoreFailed
-from muster.store.queries import Locked, Locks, NamedRow, Otherwise, Parameters, Row, queries, rows_of
+from muster.store.queries import (
+    Locked,
+    Locks,
+    NamedRow,
+    Otherwise,
+    Parameters,
+    Row,
+    newest_version,
+    queries,
+    rows_of,
+    schema,
+)
 from muster.store.sqlite.failures import explained, identity_of, vanished
 
 BUSY_SECONDS = 30.0
-MOST_ROWS = 32
+MAX_ROWS = 32
 PAGE_ROWS = 1000  # of groups that are larger still: pages of results
+IGNORE = ".gitignore"  # is put into a folder that is made for a store
+OWN_FOLDER = ".muster"  # may hold markers before there is a store
+PRIVATE = stat.S_IRUSR | stat.S_IWUSR  # prompts and answers: nobody else on the machine may read them
+_FORMATS = slice(18, 20)  # in the header of a file: 2 where it is written with a log
+_LOGGED = b"\x02\x02"
 
 
 class Access(StrEnum):
@@ -107,7 +126,7 @@ class SqliteConnection:
         # return it. Up to so many, so that SQLite keeps the spelling for each number of rows prepared.
         whole = len(rows) - len(rows) % PAGE_ROWS
         starts = [(start, PAGE_ROWS) for start in range(0, whole, PAGE_ROWS)]
-        starts += [(start, MOST_ROWS) for start in range(whole, len(rows), MOST_ROWS)]
+        starts += [(start, MAX_ROWS) for start in range(whole, len(rows), MAX_ROWS)]
         return sum(self._execute_rows(query, rows[start : start + size]) for start, size in starts)
 
     def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: Otherwise | None = None) -> None:
@@ -231,3 +250,51 @@ class SqliteConnection:
     def close(self) -> None:
         """Let go of the file."""
         self._raw.close()
+
+
+def prepare_file(path: Path) -> None:
+    """Make the file and its folder where there are none; raises StoreFailed where that cannot be done."""
+    try:
+        own = not path.parent.exists() or (path.parent.name == OWN_FOLDER and not path.exists())
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ignore = path.parent / IGNORE
+        if own and not ignore.exists():
+            # What is in there is private, and belongs into no repository that it happens to lie in.
+            ignore.write_text("*\n", encoding="utf-8")
+        if not path.exists():
+            with suppress(OSError):
+                _make_whole(path)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, PRIVATE))  # without tables, if it is still not there
+    except OSError as error:
+        file = next((each for each in path.parents if each.is_file()), None)
+        why = error.strerror if file is None else f"{file} is a file, not a folder"
+        way = "make the folder writable, or choose another with --home"
+        raise StoreFailed(
+            f"the store {path} cannot be created: {why}",
+            suggestions=(way if file is None else "choose a folder with --home",),
+        ) from error
+
+
+def _make_whole(path: Path) -> None:
+    """Make the file with its tables at once; nothing is left where that fails, or another process was faster."""
+    unnamed = getattr(os, "O_TMPFILE", None)  # of Linux, and not of all its file systems
+    if unnamed is None:
+        return
+    file = os.open(path.parent, unnamed | os.O_RDWR, PRIVATE)
+    with os.fdopen(file, "wb") as made:
+        made.write(empty_store())
+        made.flush()
+        os.fsync(file)
+        # With a folder it is the system call that follows the link to the file.
+        os.link(f"/proc/self/fd/{file}", path, src_dir_fd=file)
+
+
+@cache
+def empty_store() -> bytes:
+    """Return the file of an empty store: to make its tables takes five times as long as to write it."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        database.executescript(schema("sqlite"))
+        database.execute(f"PRAGMA user_version = {newest_version('sqlite')}")
+        made = bytearray(database.serialize())
+    made[_FORMATS] = _LOGGED
+    return bytes(made)

@@ -17,7 +17,9 @@ from pathlib import Path
 from muster.domain.errors import KeyTaken, MusterError, StoreAway, StoreFailed, store_closed
 from muster.store.queries import Locked
 
-LEAST_ROOM = 262_144  # bytes; with less a disk counts as full: the log and the memory of a file take as much at once
+MIN_FREE_BYTES = (
+    262_144  # bytes; with less a disk counts as full: the log and the memory of a file take as much at once
+)
 WRITE_LOCK = "120"  # the byte of the -shm file that SQLite locks for writing
 
 
@@ -123,7 +125,7 @@ def shortage_of(path: Path) -> Shortage | None:
     if is_full(path):
         return FULL
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if limit != resource.RLIM_INFINITY and limit - _largest_file(path) < LEAST_ROOM:
+    if limit != resource.RLIM_INFINITY and limit - _largest_file(path) < MIN_FREE_BYTES:
         way = f"raise the limit (prlimit --pid {os.getpid()} --fsize=unlimited)"
         return Shortage(what=f"this process may make no file larger than {limit:,} bytes", way=way)
     return QUOTA if _is_quota_reached(path.parent) else None
@@ -132,7 +134,7 @@ def shortage_of(path: Path) -> Shortage | None:
 def is_full(path: Path) -> bool:
     """Return whether the disk of a file is full."""
     try:
-        return shutil.disk_usage(path.parent).free < LEAST_ROOM
+        return shutil.disk_usage(path.parent).free < MIN_FREE_BYTES
     except OSError:
         return False
 
@@ -147,7 +149,7 @@ def _is_quota_reached(folder: Path) -> bool:
     """Return whether nothing can be written any more in a folder whose disk has room: only trying tells."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
-            os.pwrite(file.fileno(), bytes(LEAST_ROOM), 0)
+            os.pwrite(file.fileno(), bytes(MIN_FREE_BYTES), 0)
             os.fsync(file.fileno())  # over a network the server tells only now
     except OSError as error:
         return error.errno in (errno.EDQUOT, errno.ENOSPC)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.domain.errors import MusterError, NotFound, StoreFailed
-from muster.store.queries import migrations
+from muster.store.queries import newest_version
 from muster.store.sqlite.connection import Access, SqliteConnection
 
 LOG = "-wal"
@@ -63,7 +63,7 @@ def is_current(path: Path, access: Access) -> bool:
     except StoreFailed:
         return False
     try:
-        return bool(connection.pragma("user_version") == migrations("sqlite")[-1][0])
+        return bool(connection.pragma("user_version") == newest_version("sqlite"))
     except StoreFailed:
         return False
     finally:

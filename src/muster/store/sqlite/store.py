@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -16,8 +15,16 @@ from muster.store import claims
 from muster.store.codec import Codec
 from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
-from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema, upgraded
-from muster.store.sqlite.connection import BUSY_SECONDS, Access, SqliteConnection
+from muster.store.queries import (
+    DatabaseConnection,
+    DatabaseReader,
+    Locked,
+    migrations,
+    newest_version,
+    schema,
+    upgraded,
+)
+from muster.store.sqlite.connection import BUSY_SECONDS, Access, SqliteConnection, prepare_file
 from muster.store.sqlite.failures import FULL, DiskFull, is_full, is_read_only, lock_holder
 from muster.store.sqlite.read_only import find_access, is_current, make_empty, no_store, read_only
 from muster.store.writer import CommitSignal, Writer, require_loop
@@ -26,8 +33,6 @@ T = TypeVar("T")
 LOOK_SECONDS = 0.1
 VACUUM_PATIENCE = 10.0  # seconds; shorter than its claim
 TURN_SECONDS = 1.0  # for which the writer waits for a lock before it looks whether it still should
-IGNORE = ".gitignore"  # is put into a folder that is made for a store
-OWN_FOLDER = ".muster"  # may hold markers before there is a store
 
 
 def _nothing() -> None:
@@ -228,7 +233,7 @@ def open_sqlite(
             release=found.release,
             stands_for=path,
         )
-    _prepare_file(path)
+    prepare_file(path)
     try:
         connection = SqliteConnection(path)
         try:
@@ -244,7 +249,7 @@ def open_sqlite(
 
 def open_file(path: Path) -> SqliteConnection:
     """Open a connection to a file that is made, or brought up to date, first."""
-    _prepare_file(path)
+    prepare_file(path)
     connection = SqliteConnection(path)
     try:
         migrate(connection)
@@ -266,31 +271,9 @@ def _why_it_waits(path: Path, error: Locked, answers: int) -> str:
     return f"waiting for the store {path}: {who} is writing to it; press Ctrl-C twice to wait no longer"
 
 
-def _prepare_file(path: Path) -> None:
-    try:
-        own = not path.parent.exists() or (path.parent.name == OWN_FOLDER and not path.exists())
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        ignore = path.parent / IGNORE
-        if own and not ignore.exists():
-            # What is in there is private, and belongs into no repository that it happens to lie in.
-            ignore.write_text("*\n", encoding="utf-8")
-        if not path.exists():
-            # Prompts and answers are private: nobody else on the machine may read them.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, stat.S_IRUSR | stat.S_IWUSR))
-    except OSError as error:
-        file = next((each for each in path.parents if each.is_file()), None)
-        why = error.strerror if file is None else f"{file} is a file, not a folder"
-        way = "make the folder writable, or choose another with --home"
-        raise StoreFailed(
-            f"the store {path} cannot be created: {why}",
-            suggestions=(way if file is None else "choose a folder with --home",),
-        ) from error
-
-
 def migrate(connection: SqliteConnection) -> None:
     """Bring the file up to this version; a newer one is refused."""
-    steps = migrations("sqlite")
-    newest = steps[-1][0]
+    newest = newest_version("sqlite")
     version = connection.pragma("user_version")
     if version > newest:
         raise StoreFailed(
@@ -304,7 +287,7 @@ def migrate(connection: SqliteConnection) -> None:
         version = connection.pragma("user_version")  # another process may have been faster
         if 0 < version < newest:
             _require_undriven(connection)
-        # A new file takes a fifth of the time when its tables are made as they are to be.
+        steps = migrations("sqlite") if version else ()
         scripts = [text for number, _, text in steps if number > version] if version else [schema("sqlite")]
         for text in scripts:
             connection.script(text)
@@ -338,8 +321,8 @@ def _switch_to_wal(connection: SqliteConnection) -> None:
 def _require_known_tables(database: DatabaseConnection) -> None:
     """Raise StoreFailed when a newer program has changed the tables since this one opened them."""
     version = database.pragma("user_version") if isinstance(database, SqliteConnection) else 0
-    if version > migrations("sqlite")[-1][0]:
-        raise upgraded(version, migrations("sqlite")[-1][0])
+    if version > newest_version("sqlite"):
+        raise upgraded(version, newest_version("sqlite"))
 
 
 def _touch(database: DatabaseConnection) -> None:

@@ -8,7 +8,7 @@ from muster.suites.checks.output import check_output, similarity
 from muster.suites.values.case import Case, Evaluator, RubricItem
 from muster.suites.values.rules import ScoringRules
 from muster.suites.values.verdict import CheckResult, ItemScore, Judgement, Observation
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 
 AUTO_CHECK = "auto_check"
 _SHOWN = 5  # items, or failures, that are named in a sentence

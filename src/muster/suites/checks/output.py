@@ -21,9 +21,9 @@ from muster.text.json_documents import decode, finite, flaw_of
 from muster.text.limited import patterns
 from muster.text.schemas import json_schema
 from muster.text.schemas.json_schema import flaw, require_schema
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 
-LONGEST_QUICK = 50_000  # characters of an answer that any check goes through in some hundredths of a second
+MAX_INLINE_LENGTH = 50_000  # characters of an answer that any check goes through in some hundredths of a second
 
 
 def text_of(value: Json) -> str:
@@ -31,11 +31,11 @@ def text_of(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-LONGEST = 200
+MAX_QUOTE = 200
 _BEFORE = 60  # characters that are shown before a place
 
 
-def quote(text: str, longest: int = LONGEST) -> str:
+def quote(text: str, longest: int = MAX_QUOTE) -> str:
     """Return the beginning of a text in quotes."""
     shown = repr(text[:longest])
     if len(text) <= longest and len(shown) <= longest:
@@ -43,14 +43,14 @@ def quote(text: str, longest: int = LONGEST) -> str:
     return f"{shown[: longest - 2]}…{shown[0]}"
 
 
-def quote_around(text: str, start: int, longest: int = LONGEST) -> str:
+def quote_around(text: str, start: int, longest: int = MAX_QUOTE) -> str:
     """Return a place in a text in quotes, with a little of what stands before it."""
     begin = max(0, start - _BEFORE)
     shown = quote(text[begin : begin + longest + 1], longest)
     return f"{shown[0]}…{shown[1:]}" if begin else shown
 
 
-_MOST = 400_000_000  # pairs of lines that are compared: at most half a second, and 30 MB
+_MAX_COMPARED_PAIRS = 400_000_000  # pairs of lines that are compared: at most half a second, and 30 MB
 
 
 def similarity(text: str, golden: Golden) -> float:
@@ -80,7 +80,7 @@ def _common(left: list[str], right: list[str]) -> int:
     left, right = left[: len(left) - end], right[: len(right) - end]
     shared = set(left) & set(right)
     shorter, longer = sorted(([line for line in lines if line in shared] for lines in (left, right)), key=len)
-    middle = 0 if len(shorter) * len(longer) > _MOST else _longest_common_subsequence(shorter, longer)
+    middle = 0 if len(shorter) * len(longer) > _MAX_COMPARED_PAIRS else _longest_common_subsequence(shorter, longer)
     return begin + middle + end
 
 
@@ -133,7 +133,7 @@ def is_quick(check: OutputCheck, observation: Observation) -> bool:
         return patterns.is_quick(check.value, len(answer))
     if check.schema is not None:
         return json_schema.is_quick(answer, check.schema)
-    return len(answer) <= LONGEST_QUICK
+    return len(answer) <= MAX_INLINE_LENGTH
 
 
 def _answer(check: OutputCheck, observation: Observation) -> str | None:

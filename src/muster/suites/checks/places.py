@@ -11,7 +11,7 @@ from muster.text.json_documents import find_value, only_document, whole_document
 from muster.text.json_in_prose import sole_document
 from muster.text.json_paths import JsonPath, compile_path
 
-MOST_PLACES = 1_000
+MAX_PLACES = 1_000
 _WHOLE = (CheckKind.IS_JSON, CheckKind.JSON_SCHEMA)  # of the whole answer; others find JSON in a fence or in prose too
 
 
@@ -25,8 +25,8 @@ def places(answer: str, field: str | None, rules: ScoringRules, kind: CheckKind)
     found = at(document(answer, _kind(field), rules, kind), field)
     if not found:
         raise BadOutput(f"{field} was not found in the answer")
-    if len(found) > MOST_PLACES:
-        raise BadArgument(f"{field} matches {len(found)} values; the maximum is {MOST_PLACES}")
+    if len(found) > MAX_PLACES:
+        raise BadArgument(f"{field} matches {len(found)} values; the maximum is {MAX_PLACES}")
     return found
 
 

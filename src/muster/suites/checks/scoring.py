@@ -11,7 +11,7 @@ from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
 from muster.suites.checks.opinions import EvaluatorOpinion, by_golden, by_judge, by_process, by_rules, check_rubric
-from muster.suites.checks.output import LONGEST_QUICK, check_output, is_quick
+from muster.suites.checks.output import MAX_INLINE_LENGTH, check_output, is_quick
 from muster.suites.checks.tool_calls import check_tools
 from muster.suites.values.case import OF_JSON, Case, CheckKind, Evaluator
 from muster.suites.values.rules import CURRENT_RULES, ScoringRules
@@ -22,7 +22,7 @@ from muster.suites.values.verdict import (
     Judgement,
     Observation,
 )
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 from muster.text.words import choice_error
 
 QUALITY = "quality"
@@ -76,7 +76,7 @@ def score(
 
 def all_quick(case: Case, observation: Observation) -> bool:
     """Return whether every check of a case takes so little that it is done at once, and not in another thread."""
-    golden = case.golden is None or len(observation.text) <= LONGEST_QUICK
+    golden = case.golden is None or len(observation.text) <= MAX_INLINE_LENGTH
     checks = (*case.output, *(item.auto_check for item in case.rubric if item.auto_check is not None))
     return golden and all(is_quick(check, observation) for check in checks)
 

@@ -18,7 +18,7 @@ from muster.suites.values.case import Case, ScriptedTool, ToolExpectation, ToolO
 from muster.suites.values.rules import ScoringRules
 from muster.suites.values.verdict import CheckResult
 
-MOST_TRIES = 5_000
+MAX_TRIES = 5_000
 
 Segment = list[int]  # expectations
 Fits = list[list[bool]]  # by expectation and call
@@ -56,7 +56,7 @@ def left_out_by_every_way(
     left_out: int | None = None
     way: list[int] = []
     options = [_options(segments[0], starts[0], 0, latest[0], wanted)]
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         start = next(options[-1], None)
         if start is None:
             options.pop()
@@ -112,7 +112,7 @@ def check_tools(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall]) 
     try:
         why = _strict(expected, calls) if _all_strict(expected) else _mixed(expected, calls)
     except Undecided:
-        why = f"matching calls with expectations took more than {MOST_TRIES} steps; expect fewer unordered calls"
+        why = f"matching calls with expectations took more than {MAX_TRIES} steps; expect fewer unordered calls"
         return CheckResult(name=NAME, passed=False, expected=wanted, why=why, broken=True)
     if not why:
         return CheckResult(name=NAME, passed=True, expected=wanted)

@@ -27,9 +27,9 @@ from muster.suites.compare.significance import Numbers, is_worse
 from muster.suites.compare.values import ENOUGH_POWER, Noticing
 
 DRAWS = 1000
-FEWEST_DRAWS = 200  # of many cases, and for a number of cases that is only a suggestion
-MOST_DRAWN = 200_000  # cases, in all draws of one estimate
-MOST_CASES = 5_000  # that are suggested
+MIN_DRAWS = 200  # of many cases, and for a number of cases that is only a suggestion
+MAX_DRAWN_CASES = 200_000  # cases, in all draws of one estimate
+MAX_CASES = 5_000  # that are suggested
 
 _Moved = tuple[float, float]  # the differences of one case: of its pass rate, and of its score
 
@@ -59,10 +59,10 @@ def notice(by_case: Sequence[Sequence[Pair]], spread: Spread, terms: NoticeTerms
     if broken is None:
         return Noticing(drop=terms.drop, power=0.0, possible=False)
     population, cases = _with_drop(by_case, broken), len(by_case)
-    power = _power(population, cases, terms, min(DRAWS, max(FEWEST_DRAWS, MOST_DRAWN // cases)))
+    power = _power(population, cases, terms, min(DRAWS, max(MIN_DRAWS, MAX_DRAWN_CASES // cases)))
     if power >= ENOUGH_POWER:
         return Noticing(drop=terms.drop, power=power)
-    total = smallest(lambda n: _power(population, n, terms, FEWEST_DRAWS) >= ENOUGH_POWER, cases, MOST_CASES)
+    total = smallest(lambda n: _power(population, n, terms, MIN_DRAWS) >= ENOUGH_POWER, cases, MAX_CASES)
     epochs = _enough_epochs(by_case, spread, terms, broken)
     more_cases = None if total is None else total - cases
     more_epochs = None if epochs is None else epochs - round(spread.epochs)

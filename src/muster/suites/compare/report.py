@@ -16,7 +16,7 @@ SIGNS = {
     ComparisonVerdict.WORSE: "🔴",
     ComparisonVerdict.UNSURE: "🟡",
 }
-MOST_CHANGES = 50  # a comment has an end
+MAX_CHANGES = 50  # a comment has an end
 
 
 def comparison_markdown(found: RunComparison) -> str:
@@ -118,12 +118,12 @@ def _table(title: str, changes: Sequence[Change], *, repeated: bool) -> Iterator
     yield ""
     yield "| case | epoch | A | B | score |"
     yield "|---|---:|---|---|---|"
-    for change in changes[:MOST_CHANGES]:
+    for change in changes[:MAX_CHANGES]:
         after = WORDS[change.after] if change.after is not None else "missing"
         scores = f"{_score(change.before_score)} → {_score(change.after_score)}"
         yield f"| {in_cell(change.case)} | {change.epoch} | {WORDS[change.before]} | {after} | {scores} |"
-    if len(changes) > MOST_CHANGES:
+    if len(changes) > MAX_CHANGES:
         yield ""
-        yield f"… and {len(changes) - MOST_CHANGES:,} more"
+        yield f"… and {len(changes) - MAX_CHANGES:,} more"
     yield ""
     yield "</details>"

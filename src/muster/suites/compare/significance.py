@@ -7,7 +7,7 @@ McNemar's with one epoch, which is the exact form of the other, and the randomiz
 
 from dataclasses import dataclass
 
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,8 @@ from muster.suites.compare.values import Comparison, ComparisonVerdict, Noticing
 THRESHOLD = 0.05
 ALPHA = 0.05
 NOTICE = 0.20  # the drop of the pass rate that runs should be able to notice
-_LEAST_P = 0.001  # below it the exact number says nothing more
-FEWEST = 5  # pairs that can show that two runs are the same
+_MIN_P = 0.001  # below it the exact number says nothing more
+MIN_PAIRS = 5  # pairs that can show that two runs are the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,9 +284,9 @@ def _needed(evidence: _Evidence, terms: _Terms) -> Needed | None:
     if evidence.numbers.pass_difference * evidence.numbers.score_difference < 0:
         return None
     found = needed_for_change(evidence.spreads, terms.threshold, terms.alpha, evidence.tests)
-    if found.more_cases is None or evidence.cases + found.more_cases >= FEWEST:
+    if found.more_cases is None or evidence.cases + found.more_cases >= MIN_PAIRS:
         return found
-    return replace(found, more_cases=FEWEST - evidence.cases)
+    return replace(found, more_cases=MIN_PAIRS - evidence.cases)
 
 
 def _more(needed: Needed) -> str:
@@ -318,12 +318,12 @@ def _by_numbers(evidence: _Evidence, terms: _Terms) -> _Decision:
     if _alike(evidence, terms.threshold):
         why = f"pass rate and score differ by less than {terms.threshold:g}"
         return _Decision(verdict=ComparisonVerdict.SAME, why=why)
-    if any(significant(numbers, terms.alpha)) and not (numbers.worse or numbers.better) and evidence.pairs >= FEWEST:
+    if any(significant(numbers, terms.alpha)) and not (numbers.worse or numbers.better) and evidence.pairs >= MIN_PAIRS:
         why = f"scores differ by less than {terms.threshold:g}, and no case changed sides"
         return _Decision(verdict=ComparisonVerdict.SAME, why=why)
-    if evidence.pairs < FEWEST:
+    if evidence.pairs < MIN_PAIRS:
         few = "is" if evidence.pairs == 1 else "are"
-        return _unsure(f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least")
+        return _unsure(f"{_all(evidence)} {few} too few to tell; it takes {MIN_PAIRS} at least")
     once = ", each case counted once" if evidence.repeated else ""
     told = f"{evidence.regressed:,} regressed and {evidence.improved:,} improved"
     return _unsure(f"of {_all(evidence)} {told}, which may be chance (p = {numbers.p_of_passing:.3g}{once})")
@@ -341,13 +341,13 @@ def _direction(numbers: Numbers, by_passing: bool) -> _Decision:
     verdict = ComparisonVerdict.BETTER if passing + scoring > 0 else ComparisonVerdict.WORSE
     what = f"pass rate {100 * passing:+.1f} points" if by_passing else f"score {scoring:+.3f}"
     p = numbers.p_of_passing if by_passing else numbers.score_p
-    sure = f"p = {p:.2g}" if p >= _LEAST_P else f"p < {_LEAST_P}"
+    sure = f"p = {p:.2g}" if p >= _MIN_P else f"p < {_MIN_P}"
     return _Decision(verdict=verdict, why=f"{what}, which is hardly chance ({sure})")
 
 
 def _alike(evidence: _Evidence, threshold: float) -> bool:
     intervals = (evidence.pass_interval, evidence.score_interval)
-    return evidence.pairs >= FEWEST and all(one is not None and one.within(threshold) for one in intervals)
+    return evidence.pairs >= MIN_PAIRS and all(one is not None and one.within(threshold) for one in intervals)
 
 
 def _comparison(found: _Decision, evidence: _Evidence, pairing: Pairing, terms: _Terms) -> Comparison:

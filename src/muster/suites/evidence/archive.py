@@ -11,13 +11,13 @@ from typing import Any, BinaryIO, TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.suites.evidence.layout import MOST_LINE, MOST_MEMBERS, NAME, EvidenceFault
+from muster.suites.evidence.layout import MAX_LINE, MAX_MEMBERS, NAME, EvidenceFault
 from muster.text import typed
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
 CHUNK = 1 << 16
-MOST_BYTES = 8**11 - 1  # what a header has room for
+MAX_BYTES = 8**11 - 1  # what a header has room for
 
 _SIZE = re.compile(rb"[0-7]{11}")
 
@@ -60,7 +60,7 @@ class TarWriter:
         self._file.write(bytes(BLOCK))
         content = Content(self._file)
         yield content
-        if content.size > MOST_BYTES:
+        if content.size > MAX_BYTES:
             raise BadArgument(f"{name} of this run is larger than the 8 GiB that a file of an archive may have")
         self._file.write(bytes(-content.size % BLOCK))
         end = self._file.tell()
@@ -112,8 +112,8 @@ def scan(file: BinaryIO, keep: Mapping[str, int]) -> Scan:
     kept: dict[str, bytes] = {}
     names = set[str]()
     while (block := file.read(BLOCK)) != bytes(BLOCK):
-        if len(members) >= MOST_MEMBERS:
-            raise EvidenceFault("the archive", f"contains more than {MOST_MEMBERS:,} files")
+        if len(members) >= MAX_MEMBERS:
+            raise EvidenceFault("the archive", f"contains more than {MAX_MEMBERS:,} files")
         name, size = _read_header(block, len(members) + 1)
         if name in names:
             raise EvidenceFault(name, "is in the archive twice")
@@ -218,8 +218,8 @@ def _lines(file: BinaryIO, member: ArchiveMember) -> Iterator[bytes]:
             yield b"".join((*held, part))
             held, length = [], 0
         length += len(rest)
-        if length > MOST_LINE:
-            raise EvidenceFault(member.name, f"a line is longer than {MOST_LINE:,} bytes")
+        if length > MAX_LINE:
+            raise EvidenceFault(member.name, f"a line is longer than {MAX_LINE:,} bytes")
         held.append(rest)
     if length:
         raise EvidenceFault(member.name, "its last line has no end")

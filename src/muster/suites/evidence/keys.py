@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, NotFound
-from muster.suites.evidence.layout import MOST_KEY
+from muster.suites.evidence.layout import MAX_KEY
 
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 PUBLIC = PRIVATE | stat.S_IRGRP | stat.S_IROTH
@@ -126,11 +126,11 @@ def _read(path: Path, *, private: bool) -> bytes:
                     f"the key {path} is readable by other users (mode {stat.S_IMODE(found.st_mode):04o})",
                     suggestions=(f"chmod 600 {path}, and if others may have read it: muster evidence keygen -o FILE",),
                 )
-            data = file.read(MOST_KEY + 1)
+            data = file.read(MAX_KEY + 1)
     except FileNotFoundError:
         raise NotFound(f"no such key: {path}", suggestions=("muster evidence keygen",)) from None
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
-    if len(data) > MOST_KEY:
+    if len(data) > MAX_KEY:
         raise BadFile(str(path), "is too long for a key")
     return data

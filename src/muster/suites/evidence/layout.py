@@ -18,10 +18,10 @@ REDACTION = "redaction.json"
 PUBLIC_KEY = "public-key.pem"
 STATEMENT = "statement.dsse.json"  # always the last
 
-MOST_MEMBERS = 10_000
-MOST_STATEMENT = 16 << 20  # bytes, of what is read as a whole
-MOST_KEY = 4096
-MOST_LINE = 256 << 20
+MAX_MEMBERS = 10_000
+MAX_STATEMENT = 16 << 20  # bytes, of what is read as a whole
+MAX_KEY = 4096
+MAX_LINE = 256 << 20
 
 NAME = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[a-z]+)+|prompts/[0-9]{4}\.txt|media/[0-9a-f]{64}\.(?:png|jpeg|gif|webp|pdf)"

@@ -28,7 +28,7 @@ from muster.suites.values.rules import ScoringRules
 from muster.suites.values.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement, Observation
 
 Call = Mapping[str, Any]  # a line of calls.jsonl
-MOST_FLAWS = 1000  # of records that are told one by one
+MAX_FLAWS = 1000  # of records that are told one by one
 
 
 def observe(case: Case, calls: Sequence[Call], result: CaseResult, rules: ScoringRules) -> Observation:
@@ -196,7 +196,7 @@ class RecordedReplies:
         return account
 
     def _note(self, where: str, call: Call) -> None:
-        if len(self.flaws) < MOST_FLAWS:
+        if len(self.flaws) < MAX_FLAWS:
             self.flaws += call_differences(where, call)
 
 
@@ -295,7 +295,7 @@ def _name(value: object) -> str:
     return f"{value.id} {value.score}" if isinstance(value, ItemScore) else str(value)
 
 
-MOST_SUBJECTS = 10_000  # of one case; nobody tests more, and a forged spec must not keep anybody busy for ever
+MAX_SUBJECTS = 10_000  # of one case; nobody tests more, and a forged spec must not keep anybody busy for ever
 
 
 class UnitRoll:
@@ -358,8 +358,8 @@ class EvidenceUnits:
 
     def _labels(self, case: Case) -> Mapping[str, None]:
         agents, prompts = case.agents or self._spec.agents, self._snapshot.prompts
-        if len(agents) * max(1, len(prompts)) > MOST_SUBJECTS:
-            raise EvidenceFault(RUN, f"a case is run with more than {MOST_SUBJECTS:,} subjects")
+        if len(agents) * max(1, len(prompts)) > MAX_SUBJECTS:
+            raise EvidenceFault(RUN, f"a case is run with more than {MAX_SUBJECTS:,} subjects")
         return dict.fromkeys(subject.label for subject in self._spec.tested_on(case, self._snapshot))
 
 

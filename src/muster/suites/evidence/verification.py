@@ -15,7 +15,7 @@ from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadFile, NotFound
 from muster.suites.evidence.archive import BLOCK, ArchiveMember, Scan, is_archive, scan
 from muster.suites.evidence.keys import key_id, parse_public_key, public_pem
-from muster.suites.evidence.layout import MEDIA, MOST_KEY, MOST_STATEMENT, PUBLIC_KEY, STATEMENT, EvidenceFault
+from muster.suites.evidence.layout import MAX_KEY, MAX_STATEMENT, MEDIA, PUBLIC_KEY, STATEMENT, EvidenceFault
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -133,7 +133,7 @@ def verify_file(file: BinaryIO, public_key: Ed25519PublicKey | None = None) -> A
     """Check an archive that is open."""
     trusted = public_key is not None
     try:
-        found = scan(file, {PUBLIC_KEY: MOST_KEY, STATEMENT: MOST_STATEMENT})
+        found = scan(file, {PUBLIC_KEY: MAX_KEY, STATEMENT: MAX_STATEMENT})
         signed = read_statement(_kept(found, STATEMENT))
         key = _own_key(_kept(found, PUBLIC_KEY)) if public_key is None else public_key
         _check_signature(found, signed, key, trusted=trusted)

@@ -16,11 +16,11 @@ from muster.text.documents.readers import READERS
 from muster.text.files import opened, shown
 from muster.text.git_ignore import IgnoredPaths
 
-MOST_OTHERS = 5_000  # files that are looked into and are not suites, before a folder is refused as too large
+MAX_OTHER_FILES = 5_000  # files that are looked into and are not suites, before a folder is refused as too large
 _LEFT_ALONE = frozenset({".git", ".hg", ".svn", ".muster", ".venv", "node_modules", "__pycache__"})
 _ENVIRONMENT = "pyvenv.cfg"  # in the folder of a virtual environment, whatever its name
 _HOME = re.compile(rb"\s*home\s*=")  # a line of it, without which it is none
-_MOST_OF_ENVIRONMENT = 10_000  # bytes
+_MAX_OF_ENVIRONMENT = 10_000  # bytes
 # Ends of names that are nearly those of suites.
 _MISSPELT = frozenset(
     {".ymal", ".yalm", ".yamel", ".yamll", ".yam", ".yaml1", ".yamls", ".ym", ".yl", ".tolm", ".tom", ".json5"}
@@ -64,8 +64,8 @@ def _suites_below(folder: Path) -> Iterator[Path]:
             yield file
         else:
             others += 1
-        if others > MOST_OTHERS:
-            raise _too_wide(folder, f"has more than {MOST_OTHERS:,} YAML and TOML files that are not suites")
+        if others > MAX_OTHER_FILES:
+            raise _too_wide(folder, f"has more than {MAX_OTHER_FILES:,} YAML and TOML files that are not suites")
 
 
 def require_narrow(folder: Path) -> None:
@@ -134,7 +134,7 @@ class _Search:
 def _is_environment(file: Path) -> bool:
     try:
         with opened(file) as stream:
-            return any(map(_HOME.match, stream.read(_MOST_OF_ENVIRONMENT).splitlines()))
+            return any(map(_HOME.match, stream.read(_MAX_OF_ENVIRONMENT).splitlines()))
     except Unreadable:
         return False
 

@@ -16,7 +16,7 @@ from muster.text.document_tree import Flaw, Place, Unreadable
 from muster.text.files import opened, shown, whole_text
 
 CANONICAL_TAGS = ("smoke", "happy-path", "error-handling", "edge-case", "certification", "deferred")
-MOST_FINDINGS = 500
+MAX_FINDINGS = 500
 _TOLERANCE = 0.05 + 1e-9
 
 Finding = tuple[Place, str, str]  # where, its code, what
@@ -24,12 +24,12 @@ Finding = tuple[Place, str, str]  # where, its code, what
 
 def lint(path: Path) -> tuple[Flaw, ...]:
     """Return what is doubtful in a suite; raises BadFile when it is not valid."""
-    examination = examine(path, MOST_FINDINGS)
+    examination = examine(path, MAX_FINDINGS)
     if examination.flaws:
         raise examination.flaws[0].error()
     reading = SuiteReader(path)
     try:
-        return tuple(islice(_findings(reading, examination.doubts), MOST_FINDINGS))
+        return tuple(islice(_findings(reading, examination.doubts), MAX_FINDINGS))
     except Unreadable as error:  # it was sound a moment ago
         raise reading.flaw(error).error() from None
 
@@ -127,7 +127,7 @@ class _Tags:
 
 
 NAME = "bundle.manifest.json"
-MOST_BYTES = 8_000_000
+MAX_BYTES = 8_000_000
 _SHOWN = 5
 
 
@@ -137,7 +137,7 @@ def manifest_findings(folder: Path, suite: str, ids: Set[str]) -> Iterator[Flaw]
     if not path.exists():
         return
     try:
-        manifest = json.loads(whole_text(path, MOST_BYTES))
+        manifest = json.loads(whole_text(path, MAX_BYTES))
         if not isinstance(manifest, dict):
             raise ValueError("must be an object")
     except Unreadable as error:

@@ -34,7 +34,7 @@ from muster.text.document_tree import Place, spelled
 from muster.text.forms import Form
 
 CLOSE = 0.8  # share of letters in common from which a name counts as misspelt
-_SHORTEST = 4  # shorter names are like too many others: uid is not a misspelt id
+_MIN_NAME = 4  # shorter names are like too many others: uid is not a misspelt id
 _PRIVATE = ("x-", "x_", "$")  # prefixes of names that are meant for other tools
 # Forms that decide whether a case passes: a field that is ignored here could let a bad answer pass.
 _DECIDING = (ExpectedForm, ExpectationForm, CheckForm, RubricForm, EvaluatorForm, ToolResultForm)
@@ -96,7 +96,7 @@ def _likeness(name: str, known: str) -> float:
     if "".join(ours) == "".join(theirs):
         return 1.0
     # A name with a word more or less is another name: bundle is not a misspelt bundle_id.
-    if len(known) < _SHORTEST or set(ours) < set(theirs) or set(theirs) < set(ours):
+    if len(known) < _MIN_NAME or set(ours) < set(theirs) or set(theirs) < set(ours):
         return 0.0
     ratio = SequenceMatcher(None, "_".join(theirs), "_".join(ours), autojunk=False).ratio()
     return max(ratio, CLOSE) if _is_one_off("_".join(theirs), "_".join(ours)) else ratio

@@ -22,7 +22,7 @@ from muster.text.files import shown, whole_text
 from muster.text.media_files import media_at
 
 PROMPT = "prompt.md"
-MOST_PROMPT = 4_000_000
+MAX_PROMPT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class SuiteReader:
     def _read_prompt(self) -> None:
         try:
             path = self.files.beside(PROMPT)
-            text = "" if path is None else whole_text(path, MOST_PROMPT)
+            text = "" if path is None else whole_text(path, MAX_PROMPT)
         except Unreadable as error:
             file = shown(self.path.parent / PROMPT)
             self.flaws.append(Flaw(file=file, line=error.line, message=error.message))
@@ -134,7 +134,7 @@ def _source(path: Path) -> YamlFile | TomlFile:
     return kind(path)
 
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 _KEPT = 64  # texts that are kept at hand: many cases name the same file
 _FENCES = (".git", "muster.toml")  # a folder with one of them is the root of a project
 _UNFENCED = 3  # folders above the suite that are looked into when nothing says where the project ends
@@ -180,7 +180,7 @@ class SuiteFiles:
                 self._texts.clear()
             path = self.find(name, suites)
             try:
-                self._texts[name] = whole_text(path, MOST_BYTES)
+                self._texts[name] = whole_text(path, MAX_BYTES)
             except Unreadable as error:
                 place = name if error.line is None else f"{name}:{error.line}"
                 raise Unreadable(f"{place}: {error.message}") from None

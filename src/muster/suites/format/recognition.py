@@ -18,7 +18,7 @@ from yaml import events
 from muster.domain.canonical import Json
 from muster.domain.errors import BadFile
 from muster.text.document_tree import NULLS, Unreadable
-from muster.text.documents.yaml_reader import DEEPEST
+from muster.text.documents.yaml_reader import MAX_DEPTH
 from muster.text.files import byte_lines, opened, shown
 
 NAME = "cases"
@@ -161,7 +161,7 @@ def _parsed_yaml_keys(data: bytes) -> Iterator[_Key]:
     try:
         while (event := loader.get_event()) is not None:
             yield from nodes.keys(event)
-            if len(nodes.around) > DEEPEST:
+            if len(nodes.around) > MAX_DEPTH:
                 raise yaml.YAMLError  # it would be refused, and the parser gets ever slower with it
     except yaml.YAMLError:
         yield from nodes.of_empty_list()

@@ -43,7 +43,7 @@ from muster.text.document_tree import Place, Unreadable
 from muster.text.json_documents import flaw_of, json_fault
 from muster.text.schemas.json_schema import schema_flaw
 
-LONGEST_ID = 200
+MAX_ID = 200
 
 _CONFIG = "evaluator_config"
 _ROLES = {str(role): role for role in Role}
@@ -331,8 +331,8 @@ def _id_flaws(name: str, suite: str) -> list[str]:
     found = []
     if not name.startswith(f"{suite}/") or len(name) == len(suite) + 1:
         found.append(f"must be {suite}/NAME, the name of the suite and of the case, not {name!r}")
-    if len(name) > LONGEST_ID:
-        found.append(f"an id has {LONGEST_ID} characters at most")
+    if len(name) > MAX_ID:
+        found.append(f"an id has {MAX_ID} characters at most")
     if not name.isprintable() or name != name.strip():
         found.append("an id must have printable characters only, and no spaces at its ends")
     return found

@@ -10,10 +10,10 @@ from muster.domain.canonical import Json
 from muster.suites.format.filling import FilledCase, filled, verify
 from muster.suites.format.forms import CaseForm, HeadForm, RubricForm, is_reason
 from muster.suites.format.reading import SuiteReader, WrittenCase
-from muster.suites.format.resolve import LONGEST_ID, CaseResolver, is_usable_id, require_id
+from muster.suites.format.resolve import MAX_ID, CaseResolver, is_usable_id, require_id
 from muster.suites.values.case import Case
 from muster.suites.values.rules import DEFAULT_THRESHOLD
-from muster.text.document_tree import MOST_FLAWS, Flaw, Place, Unreadable
+from muster.text.document_tree import MAX_FLAWS, Flaw, Place, Unreadable
 
 DOMINANT = 0.9  # share of the weights; 0.7 and 0.3 are common, and meant
 NOTHING = 1e-9  # a score reaches a threshold that is higher by this, so that such a share does not count
@@ -158,7 +158,7 @@ def open_suite(path: Path, *, once: bool = False) -> Suite:
     )
 
 
-def examine(path: Path, most_doubts: int = MOST_FLAWS) -> Examination:
+def examine(path: Path, most_doubts: int = MAX_FLAWS) -> Examination:
     """Look through a whole suite and say everything that is wrong with it, up to a bound."""
     reading = SuiteReader(path)
     cases = 0
@@ -171,9 +171,9 @@ def examine(path: Path, most_doubts: int = MOST_FLAWS) -> Examination:
             cases += not found.flaws
             flaws += found.flaws
             doubts += found.doubts[: most_doubts - len(doubts)]
-        if len(flaws) >= MOST_FLAWS:
-            del flaws[MOST_FLAWS:]
-            flaws.append(Flaw(file=reading.file, message=f"stopped after {MOST_FLAWS} problems"))
+        if len(flaws) >= MAX_FLAWS:
+            del flaws[MAX_FLAWS:]
+            flaws.append(Flaw(file=reading.file, message=f"stopped after {MAX_FLAWS} problems"))
             break
     return Examination(name=reading.name, cases=cases, flaws=tuple(flaws), doubts=tuple(doubts))
 
@@ -270,10 +270,10 @@ class _Seen:
         return replace(outcome, case=replace(case, id=self._free_id(case)), flaws=flaws)
 
     def _free_id(self, case: Case) -> str:
-        name = f"{case.suite[: LONGEST_ID // 2]}/line-{case.line}"
+        name = f"{case.suite[: MAX_ID // 2]}/line-{case.line}"
         while not self._is_new(name):
             self._renamed += 1
-            name = f"{case.suite[: LONGEST_ID // 2]}/line-{case.line}-{self._renamed}"
+            name = f"{case.suite[: MAX_ID // 2]}/line-{case.line}-{self._renamed}"
         return name
 
     def _is_new(self, name: str) -> bool:

@@ -19,7 +19,7 @@ from muster.text import typed
 from muster.text.document_tree import Unreadable
 from muster.text.files import byte_lines, opened, text_lines
 
-MOST_FILLED = 8_000_000  # characters that variables may bring into one case
+MAX_SUBSTITUTED = 8_000_000  # characters that variables may bring into one case
 
 Values = Mapping[str, str]
 Fill = Callable[[Values], Any]
@@ -85,8 +85,8 @@ class CaseTemplate:
                 known = ", ".join(sorted(values)[:20]) or "none"
                 raise Unfilled(f"{{{{{name}}}}}", f"unknown variable {name!r} (known: {known})")
             size += times * len(values[name])
-        if size > MOST_FILLED:
-            raise Unfilled("{{", f"its variables expand to more than {MOST_FILLED:,} characters")
+        if size > MAX_SUBSTITUTED:
+            raise Unfilled("{{", f"its variables expand to more than {MAX_SUBSTITUTED:,} characters")
         filled = {name: fill(values) for name, fill in self._changes.items()}
         return Case(**{**self._kept, **filled, **changes})
 
@@ -167,7 +167,7 @@ def _without(value: Any, changes: Mapping[str, Fill]) -> JsonObject:
     return {field.name: getattr(value, field.name) for field in fields(value) if field.name not in changes}
 
 
-MOST_ROW = 8_000_000  # bytes of one line
+MAX_ROW_BYTES = 8_000_000  # bytes of one line
 KINDS = (".csv", ".jsonl", ".ndjson")
 
 
@@ -199,7 +199,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
     decode = typed.decode
     number = 0
     with opened(path) as file:
-        for line, text in enumerate(byte_lines(file, MOST_ROW), 1):
+        for line, text in enumerate(byte_lines(file, MAX_ROW_BYTES), 1):
             if not text.strip():
                 continue
             number += 1
@@ -214,7 +214,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
 
 def _csv_rows(path: Path) -> Iterator[Row]:
     with opened(path) as file:
-        reader = csv.reader(text_lines(file, MOST_ROW), strict=True)
+        reader = csv.reader(text_lines(file, MAX_ROW_BYTES), strict=True)
         try:
             names = _header(next(reader, []))
             number = 0

@@ -18,9 +18,9 @@ from muster.suites.values.case import Case
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import flaw as schema_flaw
 
-MOST_TEXT = 20_000  # characters
-MOST_PARTS = 30  # messages, checks, rubric items, tags
-_LONGEST_NAME = 60
+MAX_TEXT = 20_000  # characters
+MAX_PARTS = 30  # messages, checks, rubric items, tags
+_MAX_NAME = 60
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in no text file
 
@@ -62,18 +62,18 @@ def asked_in(case: Mapping[str, Any]) -> str:
 
 def slug(text: str) -> str:
     """Return a name in kebab-case; empty when nothing of it is left."""
-    return _NOT_IN_NAMES.sub("-", text.rpartition("/")[2].lower()).strip("-")[:_LONGEST_NAME].strip("-")
+    return _NOT_IN_NAMES.sub("-", text.rpartition("/")[2].lower()).strip("-")[:_MAX_NAME].strip("-")
 
 
 def _require_bounds(written: Mapping[str, Any]) -> None:
     for name in ("tags", "messages", "output", "rubric"):
-        if len(written[name]) > MOST_PARTS:
-            raise RejectedCase("too large", f"it has more than {MOST_PARTS} {name}")
+        if len(written[name]) > MAX_PARTS:
+            raise RejectedCase("too large", f"it has more than {MAX_PARTS} {name}")
 
 
 def _require_text(text: str) -> None:
-    if len(text) > MOST_TEXT:
-        raise RejectedCase("too large", f"a text in it has more than {MOST_TEXT:,} characters")
+    if len(text) > MAX_TEXT:
+        raise RejectedCase("too large", f"a text in it has more than {MAX_TEXT:,} characters")
     if _UNREADABLE.search(text):
         raise RejectedCase("malformed", "a text in it holds characters that no text file can")
     if "{{" in text:  # in a suite they name variables, and nothing of a model's is ever expanded
@@ -167,7 +167,7 @@ CASE_SCHEMA: dict[str, Json] = _object(
 SCHEMA: dict[str, Json] = _object(cases=_list(CASE_SCHEMA))
 
 _TOKENS, _TOKENS_FOR_CASE = 1024, 1200
-_MOST_SHOWN = 40  # cases that are there already
+_MAX_SHOWN = 40  # cases that are there already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ def question_for(subject: GenerationSubject, wanted: int, rejected: Sequence[str
     if subject.prompt:
         parts.append(f"Its system prompt, as JSON text:\n{json.dumps(subject.prompt, ensure_ascii=False)}")
     if subject.there:
-        shown = "\n".join(f"- {line}" for line in subject.there[-_MOST_SHOWN:])
+        shown = "\n".join(f"- {line}" for line in subject.there[-_MAX_SHOWN:])
         parts.append(f"These cases are there already; write none that asks nearly the same:\n{shown}")
     if rejected:
         parts.append("Of the cases that you wrote before, some could not be taken:\n" + "\n".join(rejected))

@@ -35,7 +35,7 @@ from muster.text.json_documents import find
 
 A_ROUND = 10  # cases that are asked for at once
 _TOLD = 5  # reasons that a model is told
-_LONGEST_LINE = 200
+_MAX_LINE = 200
 
 
 class Known(typed.Struct, frozen=True):
@@ -68,7 +68,7 @@ class GeneratedCases:
         """Return what the next cases are for."""
         there = [(id_, description) for id_, description, _ in self._known.cases]
         there += [(case["id"], case["description"]) for case in self.cases]
-        lines = tuple(f"{id_}: {' '.join(description.split())}"[:_LONGEST_LINE] for id_, description in there)
+        lines = tuple(f"{id_}: {' '.join(description.split())}"[:_MAX_LINE] for id_, description in there)
         known = self._known
         return GenerationSubject(skill=known.skill, description=self._description, prompt=known.prompt, there=lines)
 
@@ -116,7 +116,7 @@ class GeneratedCases:
 
     def _reject(self, what: str, rejected: RejectedCase) -> None:
         self.rejected[rejected.kind] += 1
-        reason = f"{what}: {rejected.why}"[:_LONGEST_LINE]
+        reason = f"{what}: {rejected.why}"[:_MAX_LINE]
         self.all_reasons.append(reason)
         if len(self.reasons) < _TOLD:
             self.reasons.append(reason)

@@ -19,7 +19,7 @@ from muster.suites.values.rules import CURRENT_RULES, DEFAULT_THRESHOLD, Scoring
 from muster.suites.values.verdict import ItemScore, Judgement, Observation
 from muster.text.json_documents import read_object
 from muster.text.schemas.json_schema import fitting
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 
 SECONDS = 60.0  # where the case names no time
 _QUOTED = 60  # characters of a value that is shown

@@ -27,7 +27,7 @@ COMPLETE = "council/3"  # of judgements that were made when rounds that were beg
 BEFORE = "council/2"  # of judgements that were made when evaluations that weigh all others alike counted
 LENIENT = "council/1"  # of judgements that were made before evaluations without a weight were told from votes
 OLDER = (LENIENT, BEFORE, COMPLETE)
-_LEAST_VOTES = 2  # where no quorum is recorded: one evaluator has nobody to agree with
+_MIN_VOTES = 2  # where no quorum is recorded: one evaluator has nobody to agree with
 _SEED_DIGITS = 7  # hexadecimal
 _STOPS = {kind.code: kind for kind in (BudgetExhausted, AuthRefused)}
 
@@ -159,7 +159,7 @@ class VerdictScore:
     @property
     def few_votes(self) -> str:
         """Why its evaluations decide nothing, whoever leads: fewer count than a quorum."""
-        needed = self.needed or _LEAST_VOTES
+        needed = self.needed or _MIN_VOTES
         if self.counted >= needed or (self.tied and self.supporting >= needed):
             return ""
         return (
@@ -266,7 +266,7 @@ def _judged(judge: CouncilJudge, question: JudgeQuestion, deciding: VerdictRound
 
 def _votes(score: VerdictScore, members: int) -> str:
     """Return how many evaluations decided, where it was not those of all members; of a tie none did."""
-    if score.counted >= members or (score.tied and score.counted < (score.needed or _LEAST_VOTES)):
+    if score.counted >= members or (score.tied and score.counted < (score.needed or _MIN_VOTES)):
         return ""
     return f"decided by {score.counted} of {members} evaluations"
 

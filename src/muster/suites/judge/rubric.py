@@ -30,7 +30,7 @@ from muster.suites.judge.question import (
 from muster.suites.values.case import Case, RubricItem
 from muster.suites.values.rules import CURRENT_RULES, DEFAULT_THRESHOLD, ScoringRules
 from muster.suites.values.verdict import ItemScore, Judgement, Observation
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 
 BY = "judge"
 

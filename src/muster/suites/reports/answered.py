@@ -24,7 +24,7 @@ from muster.text.words import count as counted
 
 ASKING = frozenset({Evaluator.JUDGE, Evaluator.PROCESS})  # they speak by calls of their own
 NOT_JUDGED = "it was answered, and is not judged yet"
-MOST_UNANSWERED = 256  # cases without an answer in a row: answers are far from the last results only in batches
+MAX_UNANSWERED = 256  # cases without an answer in a row: answers are far from the last results only in batches
 
 
 class AnsweredCases:
@@ -33,14 +33,14 @@ class AnsweredCases:
     def __init__(self, suite: SuiteRun) -> None:
         self._suite = suite
         asks = suite.spec.answers is None and suite.run.state is not RunState.COMPLETED
-        self._left = MOST_UNANSWERED if asks else 0
+        self._left = MAX_UNANSWERED if asks else 0
 
     async def find(self, case: Case, subject: str, epoch: int) -> CaseResult | None:
         """Return the result of an answer that is there, `waiting` for one that others judge; None without an answer."""
         if self._left <= 0 or case.skip or case.flaw:
             return None
         replies = await self._replies(case_key(case.id, subject, epoch))
-        self._left = MOST_UNANSWERED if replies else self._left - 1
+        self._left = MAX_UNANSWERED if replies else self._left - 1
         if not replies:
             return None
         rules = rules_in(self._suite.environment)

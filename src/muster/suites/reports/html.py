@@ -17,7 +17,7 @@ from muster.suites.reports.figures import figures, steadiness
 from muster.suites.reports.json_report import case_view
 from muster.suites.reports.rows import CaseRow, CaseRows, council_words
 from muster.suites.reports.run import ShownFile, Spoken, SuiteRun, Turn
-from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS, NOT_PASSED, TICKS, SubjectLine, SuiteReport
+from muster.suites.reports.summary import MAX_SECONDS, MIN_SECONDS, NOT_PASSED, TICKS, SubjectLine, SuiteReport
 from muster.suites.values.case import Case
 from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement
 from muster.text.plain import plain_words
@@ -66,7 +66,7 @@ async def _write_data(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None
 
 async def _addresses(suite: SuiteRun, files: Iterable[ShownFile]) -> AsyncIterator[tuple[str, str]]:
     """Yield images as data addresses, each once, as long as there is room; the page names all others."""
-    room = MOST_PICTURES
+    room = MAX_PICTURES
     for file in files:
         if file.type not in PICTURES:
             continue
@@ -77,10 +77,10 @@ async def _addresses(suite: SuiteRun, files: Iterable[ShownFile]) -> AsyncIterat
 
 
 ALL_UP_TO = 2000  # cases; beyond, a page holds what did not pass and a sample of the rest
-MOST_TROUBLES = 2000  # rows
+MAX_TROUBLES = 2000  # rows
 SAMPLE = 500  # rows
-MOST_TALK = 64_000_000  # characters of conversations
-MOST_PICTURES = 16_000_000  # bytes of images, each counted once
+MAX_CONVERSATION = 64_000_000  # characters of conversations
+MAX_PICTURES = 16_000_000  # bytes of images, each counted once
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
@@ -100,7 +100,7 @@ class PageRows:
         self._everything = report.cases <= ALL_UP_TO
         others = report.rows - report.not_passed
         self._step = max(1, -(-others // SAMPLE))  # every so many rows that passed one is shown
-        self._room = MOST_TALK
+        self._room = MAX_CONVERSATION
         self._troubles = self._others = self._shown = self._silent = 0
         self._files: dict[str, ShownFile] = {}
 
@@ -119,7 +119,7 @@ class PageRows:
     def _takes(self, row: CaseRow) -> bool:
         if row.status in NOT_PASSED:
             self._troubles += 1
-            return self._everything or self._troubles <= MOST_TROUBLES
+            return self._everything or self._troubles <= MAX_TROUBLES
         self._others += 1
         return self._everything or (self._others - 1) % self._step == 0
 
@@ -142,7 +142,7 @@ class PageRows:
         if not self._everything:
             parts.append(
                 f"This run has {count(self._report.rows, 'row')}, too many for one page. Here are {self._shown:,}: "
-                f"{min(self._troubles, MOST_TROUBLES):,} of {self._troubles:,} that did not pass, and of the others "
+                f"{min(self._troubles, MAX_TROUBLES):,} of {self._troubles:,} that did not pass, and of the others "
                 f"one in {self._step:,}. The figures and charts above are of all of them."
             )
         if self._silent:
@@ -150,10 +150,10 @@ class PageRows:
         return " ".join(parts)
 
 
-LONGEST_TEXT = 50_000  # characters of one message
-LONGEST_NOTE = 4000
-LONGEST_LABEL = 200
-MOST_TURNS = 400
+MAX_TEXT = 50_000  # characters of one message
+MAX_NOTE = 4000
+MAX_LABEL = 200
+MAX_TURNS = 400
 
 
 def head_json(report: SuiteReport) -> JsonObject:
@@ -167,7 +167,7 @@ def head_json(report: SuiteReport) -> JsonObject:
         "counts": {str(status): number for status, number in report.counts.items()},
         "subjects": [_subject(line) for line in report.subjects],
         "thinks": any(line.stats.thinking_tokens for line in report.subjects),
-        "latency_axis": {"least": LEAST_SECONDS, "most": MOST_SECONDS, "ticks": TICKS[::2]},
+        "latency_axis": {"least": MIN_SECONDS, "most": MAX_SECONDS, "ticks": TICKS[::2]},
         "footer": f"Made by muster {__version__} from the stored run {report.run.id}.",
     }
 
@@ -213,8 +213,8 @@ def row_values(row: CaseRow) -> JsonObject:
     """Return a row, without its epochs."""
     return case_view(row).builtins() | {
         "threshold": row.threshold or 0.0,
-        "why": shorten(row.why, LONGEST_NOTE),
-        "description": shorten(plain_words(row.case.description), LONGEST_NOTE),
+        "why": shorten(row.why, MAX_NOTE),
+        "description": shorten(plain_words(row.case.description), MAX_NOTE),
         "cost": to_usd(row.cost),
     }
 
@@ -226,7 +226,7 @@ def epoch_values(case: Case, result: CaseResult) -> JsonObject:
         "epoch": result.epoch,
         "status": str(result.status),
         "score": result.score,
-        "why": shorten(result.why, LONGEST_NOTE),
+        "why": shorten(result.why, MAX_NOTE),
         "quality": str(result.quality),
         "seconds": result.seconds,
         "cost": to_usd(result.cost),
@@ -245,21 +245,21 @@ def _check(check: CheckResult) -> JsonObject:
         "name": check.name,
         "passed": check.passed,
         "broken": check.broken,
-        "expected": shorten(check.expected, LONGEST_NOTE),
-        "why": shorten(check.why, LONGEST_NOTE),
+        "expected": shorten(check.expected, MAX_NOTE),
+        "why": shorten(check.why, MAX_NOTE),
     }
 
 
 def _item(item: ItemScore, description: str) -> JsonObject:
     return {
         "id": item.id,
-        "description": shorten(description, LONGEST_NOTE),
+        "description": shorten(description, MAX_NOTE),
         "weight": item.weight,
         "critical": item.critical,
         "score": item.score,
         "by": item.by,
-        "rationale": shorten(item.rationale, LONGEST_NOTE),
-        "evidence": item.evidence[:LONGEST_NOTE],
+        "rationale": shorten(item.rationale, MAX_NOTE),
+        "evidence": item.evidence[:MAX_NOTE],
         "quoted": item.quoted,
         "samples": list(item.samples),
     }
@@ -271,15 +271,15 @@ def _judge(judgement: Judgement) -> JsonObject:
         "model": judgement.model,
         "version": judgement.version,
         "agreement": judgement.agreement,
-        "failures": [shorten(failure, LONGEST_NOTE) for failure in judgement.failures],
-        **({"members": [shorten(one, LONGEST_NOTE) for one in council_words(judgement)]} if judgement.members else {}),
+        "failures": [shorten(failure, MAX_NOTE) for failure in judgement.failures],
+        **({"members": [shorten(one, MAX_NOTE) for one in council_words(judgement)]} if judgement.members else {}),
     }
 
 
 def talk_values(said: Sequence[Turn]) -> list[JsonObject]:
     """Return a conversation; of one that is very long its beginning and its end."""
-    half = MOST_TURNS // 2
-    if len(said) > MOST_TURNS:
+    half = MAX_TURNS // 2
+    if len(said) > MAX_TURNS:
         gap = Turn(role="system", text=f"… {len(said) - 2 * half:,} messages are left out here …")
         said = [*said[:half], gap, *said[-half:]]
     return [_turn(turn) for turn in said]
@@ -289,16 +289,16 @@ def _turn(turn: Turn) -> JsonObject:
     calls = [
         {
             "name": use.name,
-            "arguments": shorten(use.arguments, LONGEST_NOTE),
-            "result": None if use.result is None else shorten(use.result, LONGEST_NOTE),
+            "arguments": shorten(use.arguments, MAX_NOTE),
+            "result": None if use.result is None else shorten(use.result, MAX_NOTE),
             "failed": use.failed,
         }
         for use in turn.uses
     ]
-    shown = [[file.digest, shorten(file.label, LONGEST_LABEL)] for file in turn.shown]
+    shown = [[file.digest, shorten(file.label, MAX_LABEL)] for file in turn.shown]
     return {
         "role": turn.role,
-        "text": shorten(turn.text, LONGEST_TEXT),
+        "text": shorten(turn.text, MAX_TEXT),
         **({"calls": calls} if calls else {}),
         **({"files": shown} if shown else {}),
     }

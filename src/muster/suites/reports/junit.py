@@ -14,7 +14,7 @@ from muster.suites.reports.summary import SubjectLine, SuiteReport
 from muster.suites.values.verdict import CaseResult
 from muster.text.words import moment, shorten
 
-LONGEST_ANSWER = 20_000
+MAX_ANSWER = 20_000
 FAILURES = frozenset({Status.FAILED, Status.FLAKY})
 # One that waits is an error here, since JUnit has no word for it and skipped is what nobody will come back to.
 ERRORS = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED, Status.WAITING})
@@ -124,7 +124,7 @@ def _outcome(row: CaseRow) -> Iterator[str]:
 
 
 def _told(result: CaseResult, answer: str) -> str:
-    lines = [shorten(answer, LONGEST_ANSWER)]
+    lines = [shorten(answer, MAX_ANSWER)]
     for item in result.items:
         found = "not judged" if item.score is None else f"{item.score:.2f}"
         lines.append(f"[{item.id}: {found}] {item.rationale}".rstrip())

@@ -13,8 +13,8 @@ from muster.suites.reports.run import SuiteRun
 from muster.suites.reports.summary import CaseLine, SubjectLine, SuiteReport
 from muster.text.words import count, percent, seconds_of
 
-MOST = 60_000  # characters; comments of pull requests may have 65,536
-MOST_SUBJECTS = 50
+MAX_REPORT = 60_000  # characters; comments of pull requests may have 65,536
+MAX_SUBJECTS = 50
 ROOM = 2_000  # characters for what waits, at least
 
 
@@ -26,7 +26,7 @@ async def write_markdown(suite: SuiteRun, report: SuiteReport, out: TextIO) -> N
 def markdown(report: SuiteReport) -> str:
     """Return the report; what does not fit is counted."""
     head = "\n".join(_head(report))
-    room = MOST - len(head)
+    room = MAX_REPORT - len(head)
     parts, left = [], report.not_passed
     for trouble in report.troubles:
         part = _trouble(trouble)
@@ -72,12 +72,12 @@ def _head(report: SuiteReport) -> Iterator[str]:
     thinks = any(line.stats.thinking_tokens for line in report.subjects)
     yield f"| Subject | Passed | 95% interval | Score | p50 | p95 |{' Thinking |' if thinks else ''} Cost |"
     yield f"|---|---:|---|---:|---:|---:|---:|{'---:|' if thinks else ''}"
-    for line in report.subjects[:MOST_SUBJECTS]:
+    for line in report.subjects[:MAX_SUBJECTS]:
         yield _subject(line, thinks)
-    if len(report.subjects) > MOST_SUBJECTS:
-        yield f"| … and {len(report.subjects) - MOST_SUBJECTS:,} more | | | | | | |{' |' if thinks else ''}"
+    if len(report.subjects) > MAX_SUBJECTS:
+        yield f"| … and {len(report.subjects) - MAX_SUBJECTS:,} more | | | | | | |{' |' if thinks else ''}"
     yield ""
-    for line in report.subjects[:MOST_SUBJECTS]:
+    for line in report.subjects[:MAX_SUBJECTS]:
         if words := steadiness(line.stats):
             yield f"{inline(line.label)}: {words}\n"
     for warning in report.warnings:

@@ -20,7 +20,7 @@ from muster.suites.values.verdict import (
     Judgement,
     MemberVerdict,
 )
-from muster.text.thresholds import reaches
+from muster.text.scores import reaches
 from muster.text.words import one_line
 
 STOPPED = "the run stopped before it came to this case"
@@ -225,12 +225,12 @@ def _why(results: tuple[CaseResult, ...], status: Status) -> str:
     return f"passed in {passed} of {len(results)} epochs{first}"
 
 
-LONGEST_LINE = 600
+MAX_LINE = 600
 
 
 def reasons(result: CaseResult) -> tuple[str, ...]:
     """Return the reasons of one epoch, one on each line."""
-    return tuple(one_line(line, LONGEST_LINE) for line in _reasons(result))
+    return tuple(one_line(line, MAX_LINE) for line in _reasons(result))
 
 
 def _reasons(result: CaseResult) -> Iterator[str]:

@@ -337,8 +337,8 @@ def _money_warnings(facts: RunFacts) -> tuple[str, ...]:
 
 
 BINS = 20
-LEAST_SECONDS, MOST_SECONDS = 0.001, 1000.0  # the axis of times is logarithmic
-_SECONDS_AXIS = log(MOST_SECONDS / LEAST_SECONDS)
+MIN_SECONDS, MAX_SECONDS = 0.001, 1000.0  # the axis of times is logarithmic
+_SECONDS_AXIS = log(MAX_SECONDS / MIN_SECONDS)
 TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
@@ -357,7 +357,7 @@ class Histogram:
 
     def add_seconds(self, seconds: float) -> None:
         """Count a time; what is off the axis stands at its end."""
-        place = log(max(seconds, LEAST_SECONDS) / LEAST_SECONDS) / _SECONDS_AXIS
+        place = log(max(seconds, MIN_SECONDS) / MIN_SECONDS) / _SECONDS_AXIS
         self.seconds[_bin(place)] += 1
 
 

@@ -11,8 +11,8 @@ from muster.domain.call import Message, Quality
 from muster.domain.canonical import Json
 
 DEFAULT_GOLDEN_THRESHOLD = 0.9
-MOST_TOOL_TURNS = 10
-MOST_TOOL_CALLS = 64  # in one reply
+MAX_TOOL_TURNS = 10
+MAX_TOOL_CALLS = 64  # in one reply
 
 
 class CheckKind(StrEnum):

@@ -7,12 +7,13 @@ from decimal import Decimal
 
 from muster.domain.batch import Batch, BatchEndpoint, BatchState, KnownIds, Member, Plan, Tally, Tariff
 from muster.domain.budget import Granted, Refused, Wait
+from muster.domain.dispatch import Dispatch, Fallback, Mode
 from muster.domain.entry import AttemptState, EntryState, Failed, Settlement
 from muster.domain.errors import BadArgument, Conflict, KeyTaken, LeaseLost
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
-from muster.domain.run import Dispatch, Driver, Fallback, Mode, RunState
+from muster.domain.run import Driver, RunState
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage, RunRelease, Store
 from muster.testing.stores.values import DRIVER, NOW, OTHER, SECRET, driven, new_run, opening, raises, replied, settling
 

@@ -10,7 +10,7 @@ from muster.domain.entry import (
     Failed,
     Unsent,
 )
-from muster.domain.money import MOST, Lane, Microdollars
+from muster.domain.money import MAX_COST, Lane, Microdollars
 from muster.domain.run import RunState
 from muster.store.base import RunRelease, Store
 from muster.testing.stores.values import (
@@ -62,7 +62,7 @@ async def counts_sums_that_no_database_could(store: Store) -> None:
     for place in range(3):
         opened = [opening(run, claim.epoch, f"{place}/{n}", most=0) for n in range(1500)]
         await asyncio.gather(*(store.journal.open(one) for one in opened))
-        await asyncio.gather(*(store.journal.settle(settling(one, replied(MOST))) for one in opened))
+        await asyncio.gather(*(store.journal.settle(settling(one, replied(MAX_COST))) for one in opened))
     spent = (await stored(store, run)).spent
     assert spent.billed == 2**60
     refused = await store.journal.open(opening(run, claim.epoch, "one more", most=1, cap=10**15))

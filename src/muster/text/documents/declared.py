@@ -10,7 +10,7 @@ from muster.text.documents.toml_reader import TomlFile
 from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import opened, shown
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 
 
 def require_file(path: Path, *, kind: str) -> None:
@@ -25,8 +25,8 @@ def read_tree(path: Path, *, what: str, listed: str) -> Map:
     if kind is None:
         raise Unreadable(f"{what} must be one of {', '.join(READERS)}")
     with opened(path) as file:
-        if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
-            raise Unreadable(f"larger than {MOST_BYTES:,} bytes, the maximum for such a file")
+        if len(file.read(MAX_BYTES + 1)) > MAX_BYTES:
+            raise Unreadable(f"larger than {MAX_BYTES:,} bytes, the maximum for such a file")
     return YamlFile(path).head() if kind is YamlFile else _toml_tree(TomlFile(path, listed), listed)
 
 

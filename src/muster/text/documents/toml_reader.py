@@ -10,7 +10,7 @@ from muster.domain.canonical import JsonObject
 from muster.text.document_tree import Items, Map, Unreadable
 from muster.text.files import whole_text
 
-MOST_BYTES = 64_000_000
+MAX_BYTES = 64_000_000
 
 _KEY = re.compile(r"\s*(?:\[\s*)?[\"']?([A-Za-z0-9_-]+)[\"']?\s*[]=.]")
 _TABLE = re.compile(r"\s*\[")
@@ -35,7 +35,7 @@ class TomlFile:
         yield from zip(cases, cases.lines, strict=True)
 
     def _read(self) -> tuple[Map, Items]:
-        text = whole_text(self._path, MOST_BYTES)
+        text = whole_text(self._path, MAX_BYTES)
         found = _parsed(text)
         name = self._listed
         keys, lines = _outline(text, name)

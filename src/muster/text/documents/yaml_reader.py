@@ -18,9 +18,9 @@ from muster.text.document_tree import Items, Map, Plain, Unreadable, scalar
 from muster.text.documents.yaml_errors import plain_words
 from muster.text.files import CheckedStream, opened
 
-MOST_CASE = 8_000_000  # characters of one case, with everything that its aliases stand for; parts count as some
-MOST_ANCHORED = 64_000_000  # the same of all anchors together: they are kept
-DEEPEST = 64
+MAX_CASE = 8_000_000  # characters of one case, with everything that its aliases stand for; parts count as some
+MAX_ANCHORED = 64_000_000  # the same of all anchors together: they are kept
+MAX_DEPTH = 64
 _PART = 64  # what a list or a mapping weighs by itself
 _WORD = 8  # and a word
 
@@ -29,7 +29,7 @@ _CORE = "tag:yaml.org,2002:"
 _MERGE = "\0<<"  # without quotes; in quotes it is a key like any other
 # What YAML takes for the end of a line, and then anything but a blank, a comment, the end, or an item of a list.
 _MAYBE_KEY = re.compile(rb"(?:[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9])(?![ #\r\n]|-[ \r\n]|\Z)")
-_LONGEST_MATCH = 8  # bytes, with what is looked at behind it
+_MAX_MATCH = 8  # bytes, with what is looked at behind it
 _PIECE = 1 << 20
 _STARTS = frozenset({events.MappingStartEvent, events.SequenceStartEvent})
 _ENDS = frozenset({events.MappingEndEvent, events.SequenceEndEvent})
@@ -175,7 +175,7 @@ class _YamlParser:
         except Unreadable as error:
             if once and isinstance(error, TooDeep):
                 raise
-            self._leave(around, deepest=DEEPEST if once else None)
+            self._leave(around, deepest=MAX_DEPTH if once else None)
             return error
 
     def _next(self) -> Any:
@@ -240,7 +240,7 @@ class _YamlParser:
             found = (scalar(text) if event.implicit[0] else text) if untagged else _tagged(event)
             self._add(len(text) + _WORD, event)
         else:
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 _require_depth(depth, event)
             self._add(_PART, event)
             if event.tag is not None:
@@ -293,14 +293,14 @@ class _YamlParser:
 
     def _keep(self, event: Any, found: Any, weight: int) -> None:
         self._anchored += weight
-        if self._anchored > MOST_ANCHORED:
+        if self._anchored > MAX_ANCHORED:
             raise _refused("there is too much under anchors in this file", event)
         self._anchors[event.anchor] = (found, weight)
 
     def _add(self, weight: int, event: Any) -> None:
         self._weight += weight
-        if self._weight - self._since > MOST_CASE:
-            what = f"more than {MOST_CASE:,} characters, aliases expanded, which is the most for one case"
+        if self._weight - self._since > MAX_CASE:
+            what = f"more than {MAX_CASE:,} characters, aliases expanded, which is the most for one case"
             raise _refused(f"this has {what}", event)
 
 
@@ -337,8 +337,8 @@ def _tagged(event: Any) -> Any:
 
 def _require_depth(depth: int, event: Any) -> None:
     """Refuse what is too deep, be it looked at or not: the parser gets ever slower with it."""
-    if depth > DEEPEST:
-        refused = _refused(f"this is nested more than {DEEPEST} levels deep", event)
+    if depth > MAX_DEPTH:
+        refused = _refused(f"this is nested more than {MAX_DEPTH} levels deep", event)
         raise TooDeep(refused.message, refused.line, refused.column)
 
 
@@ -385,9 +385,9 @@ def _is_last_key(path: Path, index: int) -> bool:
         while piece := file.read(_PIECE):
             rest += piece
             found = _MAYBE_KEY.search(rest)
-            if found is not None and found.start() < len(rest) - _LONGEST_MATCH:
+            if found is not None and found.start() < len(rest) - _MAX_MATCH:
                 return False
-            rest = rest[-_LONGEST_MATCH:]
+            rest = rest[-_MAX_MATCH:]
         return _MAYBE_KEY.search(rest) is None
 
 

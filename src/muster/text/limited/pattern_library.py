@@ -19,8 +19,8 @@ from muster.domain.errors import BadArgument
 if TYPE_CHECKING:
     import regex  # type: ignore[import-untyped]
 
-LONGEST = 10_000  # characters of a pattern
-_LARGEST = 100_000  # characters times counts: the compiler writes some counts out
+MAX_PATTERN = 10_000  # characters of a pattern
+_MAX_EXPANSION = 100_000  # characters times counts: the compiler writes some counts out
 
 _ESCAPE = re.compile(r"\\(?:[xu]\{([0-9A-Fa-f]{1,8})\}|.)", re.DOTALL)
 _RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?\s*(?:R|[-+]?[0-9]|&|P\s*>)")
@@ -68,11 +68,11 @@ def _spell(escape: re.Match[str]) -> str:
 
 def require_size(pattern: str) -> None:
     """Raise BadArgument for a pattern that is evidently too large; not all that are too large are evidently so."""
-    if len(pattern) > LONGEST:
+    if len(pattern) > MAX_PATTERN:
         raise _too_large(pattern)
     groups = prod(_largest(count) for count in _GROUP_COUNT.findall(pattern))
     single = max((_largest(count) for count in _COUNT.findall(pattern)), default=1)
-    if groups * single * 2 ** _repeats_nested(pattern) * len(pattern) > _LARGEST:
+    if groups * single * 2 ** _repeats_nested(pattern) * len(pattern) > _MAX_EXPANSION:
         raise _too_large(pattern)
 
 

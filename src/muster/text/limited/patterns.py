@@ -17,9 +17,9 @@ from muster.text.limited.process import TooSlow, evaluate_elsewhere
 
 SECONDS = 1.0  # of CPU, that a search may take
 CHECK_SECONDS = 2.0  # of CPU, for one pattern to be read
-LONGEST_QUICK = 200  # characters of a pattern that is searched for here
-MOST_STEPS = 5_000_000  # of a search here: some hundredths of a second
-MOST_REMEMBERED = 10_000  # patterns of which it is known what is wrong with them
+MAX_INLINE_LENGTH = 200  # characters of a pattern that is searched for here
+MAX_STEPS = 5_000_000  # of a search here: some hundredths of a second
+MAX_CACHED_RESULTS = 10_000  # patterns of which it is known what is wrong with them
 _FLAWS: dict[bytes, str | None] = {}  # by the digest of a pattern: cases and battles ask for the same again and again
 
 
@@ -31,7 +31,7 @@ def pattern_flaw(pattern: str, allowance: CpuAllowance | None = None) -> str | N
             wrong = _checked(pattern, allowance or CpuAllowance(CHECK_SECONDS))
         except TooSlow:
             return f"{_named(pattern)} takes too long to read; make it simpler"
-        if len(_FLAWS) >= MOST_REMEMBERED:
+        if len(_FLAWS) >= MAX_CACHED_RESULTS:
             _FLAWS.clear()
         _FLAWS[digest] = wrong
     return _FLAWS[digest]
@@ -90,11 +90,11 @@ _FLAGS = re.compile(r"\(\?[ims]+\)")
 def is_quick(pattern: str, size: int) -> bool:
     """Return whether a pattern is searched for here, and not in another process, in texts of so many characters."""
     shape = _shape(pattern)
-    return shape is not None and (size + 1) ** max(1, 1 + shape[1]) * shape[0] <= MOST_STEPS
+    return shape is not None and (size + 1) ** max(1, 1 + shape[1]) * shape[0] <= MAX_STEPS
 
 
 def _shape(pattern: str) -> tuple[int, int] | None:
-    return _quick_shape(pattern) if len(pattern) <= LONGEST_QUICK else None
+    return _quick_shape(pattern) if len(pattern) <= MAX_INLINE_LENGTH else None
 
 
 @lru_cache(maxsize=1024)

@@ -22,9 +22,9 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.text.limited.allowance import CpuAllowance
 
-MOST_PROCESSES = 2
+MAX_PROCESSES = 2
 WALL_SECONDS = 120.0  # for an answer, however busy the machine is
-LEAST_SECONDS = 0.001  # of CPU: none at all would be no limit
+MIN_SECONDS = 0.001  # of CPU: none at all would be no limit
 
 # Isolated: a folder of the user must not stand in for a module of ours.
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from muster.text.limited.worker import main; main()"
@@ -43,7 +43,7 @@ def evaluate_elsewhere(
     The limit is what the allowance has left, unless `seconds` is another one. Raises TooSlow beyond it, and
     BadArgument when the answer cannot be known; `what` is the subject of these sentences.
     """
-    limit = max(allowance.left if seconds is None else seconds, LEAST_SECONDS)
+    limit = max(allowance.left if seconds is None else seconds, MIN_SECONDS)
     try:
         line = json.dumps({**request, "seconds": limit}).encode() + b"\n"
     except (ValueError, RecursionError) as error:
@@ -70,7 +70,7 @@ class _Evaluators:
     """A few processes that are started when they are needed, and kept."""
 
     def __init__(self) -> None:
-        self._turn = threading.BoundedSemaphore(MOST_PROCESSES)
+        self._turn = threading.BoundedSemaphore(MAX_PROCESSES)
         self._idle: list[_Evaluator] = []
 
     def ask(self, line: bytes) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from muster.domain.errors import BadArgument
 from muster.text.limited.allowance import ENDLESS_SCHEMA
 from muster.text.limited.schema_vocabulary import format_checker, unknown_word
 
-LONGEST = 300  # characters of a message, and of the place in it: both may quote the whole answer
+MAX_MESSAGE = 300  # characters of a message, and of the place in it: both may quote the whole answer
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -36,11 +36,11 @@ def schema_flaw_of(text: bytes) -> str | None:
         kind.check_schema(schema)
         return _missing_target(schema, kind)
     except SchemaError as error:
-        return error.message[:LONGEST]
+        return error.message[:MAX_MESSAGE]
     except MemoryError:
         return "it takes too much memory to check; make it simpler"
     except Exception as error:  # of a library that was given something strange
-        return f"it cannot be checked: {type(error).__name__}: {error}"[:LONGEST]
+        return f"it cannot be checked: {type(error).__name__}: {error}"[:MAX_MESSAGE]
 
 
 def unknown_word_in(schema: Mapping[str, Json]) -> str | None:
@@ -62,10 +62,12 @@ def flaw_in(value: Json, schema: bytes, formats: bool = False, most: int = 1) ->
     except MemoryError:
         raise BadArgument("the schema takes too much memory on this answer") from None
     except Unresolvable as unresolvable:
-        raise BadArgument(f"the schema refers to something that is not in it: {unresolvable}"[:LONGEST]) from None
+        raise BadArgument(f"the schema refers to something that is not in it: {unresolvable}"[:MAX_MESSAGE]) from None
     except Exception as failed:  # of a library that was given something strange
-        raise BadArgument(f"the schema cannot be evaluated: {type(failed).__name__}: {failed}"[:LONGEST]) from failed
-    told = [f"{error.json_path[:LONGEST]}: {error.message[:LONGEST]}" for error in errors if error is not None]
+        raise BadArgument(
+            f"the schema cannot be evaluated: {type(failed).__name__}: {failed}"[:MAX_MESSAGE]
+        ) from failed
+    told = [f"{error.json_path[:MAX_MESSAGE]}: {error.message[:MAX_MESSAGE]}" for error in errors if error is not None]
     return "; ".join(told) or None
 
 
@@ -84,9 +86,9 @@ def _missing_target(schema: Json, kind: Any) -> str | None:
             try:
                 found = resolver.lookup(target).contents
             except Unresolvable:
-                return f"it refers to {target!r}, which is not in it"[:LONGEST]
+                return f"it refers to {target!r}, which is not in it"[:MAX_MESSAGE]
             if not isinstance(found, dict | bool):
-                return f"it refers to {target!r}, which is not a schema"[:LONGEST]
+                return f"it refers to {target!r}, which is not a schema"[:MAX_MESSAGE]
         waiting += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     return None
 

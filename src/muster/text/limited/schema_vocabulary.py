@@ -32,7 +32,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _TIME = re.compile(r"[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d+)?(?:[Zz]|[+-][0-2]\d:[0-5]\d)")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
-_LONGEST_HOST = 253
+_MAX_HOST = 253
 
 
 def _is_date_time(text: str) -> bool:
@@ -54,7 +54,7 @@ def _is_uri(text: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
-    return len(text) <= _LONGEST_HOST and all(_LABEL.fullmatch(label) for label in text.removesuffix(".").split("."))
+    return len(text) <= _MAX_HOST and all(_LABEL.fullmatch(label) for label in text.removesuffix(".").split("."))
 
 
 FORMATS: Mapping[str, Callable[[str], Any]] = {

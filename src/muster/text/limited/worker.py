@@ -21,14 +21,14 @@ from muster.text.limited.schema_loading import schema_library
 if TYPE_CHECKING:  # it is waited for
     from muster.domain.canonical import Json
 
-MOST_MEMORY = 1 << 30  # bytes of addresses
+MAX_MEMORY = 1 << 30  # bytes of addresses
 LARGE = 256 * 1024  # kilobytes that were once in use, after which another process is started in its place
 
 
 def main() -> None:
     """Answer until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in sys.stdin.buffer:
         request = json.loads(line)

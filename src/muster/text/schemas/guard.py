@@ -18,9 +18,9 @@ from muster.text.limited.process import evaluate_elsewhere
 Arguments = TypeVarTuple("Arguments")
 Done = TypeVar("Done")
 
-LARGEST_PLAIN = 10_000  # bytes of a plain schema
-MOST_STEPS = 5_000_000  # bytes of a plain schema times bytes of the value
-MOST_WAITING = 4  # evaluations of one process of ours under way; others wait for them
+MAX_PLAIN_SCHEMA = 10_000  # bytes of a plain schema
+MAX_STEPS = 5_000_000  # bytes of a plain schema times bytes of the value
+MAX_WAITING = 4  # evaluations of one process of ours under way; others wait for them
 
 _SAID = {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly", "format"}
 _COMPARED = {"type", "enum", "const", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
@@ -87,4 +87,4 @@ def _wrong(request: Mapping[str, Json], allowance: CpuAllowance) -> str | None:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST_WAITING, thread_name_prefix="schemas")
+    return ThreadPoolExecutor(MAX_WAITING, thread_name_prefix="schemas")

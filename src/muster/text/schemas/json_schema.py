@@ -13,18 +13,18 @@ from muster.text.limited.allowance import CpuAllowance
 from muster.text.limited.process import TooSlow
 from muster.text.limited.schema_loading import schema_library
 from muster.text.schemas.guard import (
-    LARGEST_PLAIN,
-    MOST_STEPS,
+    MAX_PLAIN_SCHEMA,
+    MAX_STEPS,
     guarded_flaw,
     guarded_schema_flaw,
     is_plain,
 )
 
-LARGEST_SCHEMA = 100_000  # bytes of JSON, of one that comes over a network
+MAX_SCHEMA = 100_000  # bytes of JSON, of one that comes over a network
 MAX_FLAWS = 10  # that are told of one answer
 SECONDS = 5.0  # of CPU, for one value
 CHECK_SECONDS = 2.0  # of CPU, for one schema
-MOST_REMEMBERED = 10_000  # schemas of which it is known what is wrong with them
+MAX_CACHED_RESULTS = 10_000  # schemas of which it is known what is wrong with them
 _FOUND: dict[bytes, str | None] = {}  # by the digest of a schema: a run asks for the same shape again and again
 NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
 
@@ -49,7 +49,7 @@ def schema_flaw(schema: Mapping[str, Any], allowance: CpuAllowance | None = None
             return "it takes too long to check; make it simpler"
         except BadArgument as error:
             return error.message
-        if len(_FOUND) >= MOST_REMEMBERED:
+        if len(_FOUND) >= MAX_CACHED_RESULTS:
             _FOUND.clear()
         _FOUND[digest] = wrong
     return _FOUND[digest]
@@ -68,8 +68,8 @@ def bounded_schema_flaw(schema: Mapping[str, Json], allowance: CpuAllowance | No
         size = len(canonical(schema))
     except (TypeError, ValueError, RecursionError) as error:
         return f"is not JSON: {error}"
-    if size > LARGEST_SCHEMA:
-        return f"has {size:,} bytes; the maximum is {LARGEST_SCHEMA:,}"
+    if size > MAX_SCHEMA:
+        return f"has {size:,} bytes; the maximum is {MAX_SCHEMA:,}"
     wrong = schema_flaw(schema, allowance)
     return None if wrong is None else f"is not a JSON Schema: {wrong}"
 
@@ -139,7 +139,7 @@ def is_quick(text: str, schema: Mapping[str, Json]) -> bool:
 
 
 def _is_quick(schema: Json, text: bytes, size: int) -> bool:
-    return len(text) <= LARGEST_PLAIN and len(text) * size <= MOST_STEPS and is_plain(schema)
+    return len(text) <= MAX_PLAIN_SCHEMA and len(text) * size <= MAX_STEPS and is_plain(schema)
 
 
 def _size(value: Json) -> int:

@@ -40,10 +40,10 @@ OPTION_OF_MYSQL = rf"\b(?:mysql|mariadb|sshpass)[a-z-]{{0,10}}+[^\n]{{0,200}}?[ 
 OPTION_OF_CURL = rf"\bcurl[^\n]{{0,200}}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$]{{1,100}}+:{_ARGUMENT}"
 BARE_TOKEN = rf"(?i:token)(?:[ \t]{{0,4}}+[:=][ \t]{{0,4}}+){_BARE}"
 
-_FEWEST_DIGITS = 3
-_FEWEST_IN_NAME = 4  # digits in what could be a name in code; sha256OfUser is one
-_FEWEST_DISTINCT = 10
-_FEWEST_IN_PASSWORD = 5  # distinct characters
+_MIN_DIGITS = 3
+_MIN_IN_NAME = 4  # digits in what could be a name in code; sha256OfUser is one
+_MIN_DISTINCT = 10
+_MIN_IN_PASSWORD = 5  # distinct characters
 _LONG_WORD = 12  # letters; "required" and "disabled" are no passwords
 _SIGNS = frozenset("!@$%^&*~+=?")
 _REFERS = frozenset("!*&@|>-")  # begins what stands for a value elsewhere, in YAML and in shells
@@ -62,8 +62,8 @@ def random_looking(secret: str) -> bool:
     """Return whether a text looks random, unlike a name or a number."""
     mixed = secret != secret.lower() and secret != secret.upper()
     letters = any(character.isalpha() for character in secret)
-    enough = _digits(secret) >= (1 if mixed else _FEWEST_DIGITS)
-    return letters and enough and len(set(secret)) >= _FEWEST_DISTINCT
+    enough = _digits(secret) >= (1 if mixed else _MIN_DIGITS)
+    return letters and enough and len(set(secret)) >= _MIN_DISTINCT
 
 
 def is_key(secret: str) -> bool:
@@ -79,7 +79,7 @@ def is_service_key(secret: str) -> bool:
 def is_bare_key(secret: str) -> bool:
     """Return whether a text without quotes is a key, and not a name in code."""
     if _NAME_IN_CODE.fullmatch(secret) and ("." in secret or secret != secret.upper()):
-        return _digits(secret) >= _FEWEST_IN_NAME and is_key(secret)
+        return _digits(secret) >= _MIN_IN_NAME and is_key(secret)
     return is_key(secret)
 
 
@@ -94,7 +94,7 @@ def is_password(secret: str) -> bool:
         return False
     if _digits(secret) or _SIGNS & set(secret):
         return True
-    if not (secret.isascii() and secret.isalpha() and len(set(secret)) >= _FEWEST_IN_PASSWORD):
+    if not (secret.isascii() and secret.isalpha() and len(set(secret)) >= _MIN_IN_PASSWORD):
         return False
     return len(secret) >= _LONG_WORD if secret.islower() else not is_name(secret)
 
@@ -107,7 +107,7 @@ def is_bare_password(secret: str) -> bool:
 
 def is_setting(secret: str) -> bool:
     """Return whether a text without quotes is a password, and not a name in code or an expression."""
-    if secret[0] in _REFERS or len(set(secret)) < _FEWEST_IN_PASSWORD or _stands_for_one(secret):
+    if secret[0] in _REFERS or len(set(secret)) < _MIN_IN_PASSWORD or _stands_for_one(secret):
         return False
     if _NAME_IN_CODE.fullmatch(secret):
         return "." not in secret and not is_name(secret)

@@ -40,7 +40,7 @@ _FOLLOWS = {
     "y": "nps",
     "z": "e",
 }
-_MOST_ODD = 1
+_MAX_ODD_CHARACTERS = 1
 _COMMON_SHARE = 0.5
 _COMMON_SHARE_IF_ODD = 0.75
 
@@ -50,7 +50,7 @@ def is_name(text: str) -> bool:
     words = [word for word in re.split("[_.-]", text) if word]
     counts = [_odd(word) for word in words]
     odd = sum(map(bool, counts)) if len(words) > 1 else sum(counts)
-    return odd <= _MOST_ODD and _share(text) >= (_COMMON_SHARE_IF_ODD if odd else _COMMON_SHARE)
+    return odd <= _MAX_ODD_CHARACTERS and _share(text) >= (_COMMON_SHARE_IF_ODD if odd else _COMMON_SHARE)
 
 
 def _odd(word: str) -> int:

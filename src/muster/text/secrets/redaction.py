@@ -23,8 +23,8 @@ __all__ = ["GUESSED", "MARK", "Redacted", "Redactor", "Secret", "redact"]
 
 MARK = "[redacted:"  # with which everything begins that stands in the place of a secret
 
-_MOST_DEPTH = 200
-_SHORTEST = 12  # characters of any secret with what shows that it is one, but for passwords in addresses
+_MAX_DEPTH = 200
+_MIN_SECRET = 12  # characters of any secret with what shows that it is one, but for passwords in addresses
 _SHORT = 150  # most texts are; to look for all hints at once is quicker then
 _AROUND = r"[\s\"'#*/+\\,;.&-]*+"  # a line of a key in code
 
@@ -75,7 +75,7 @@ class Redactor:
         return clean, tuple(sorted(found, key=lambda one: (one.line, one.kind)))
 
     def _clean(self, text: str, rest: Callable[[str], str], found: list[Secret]) -> str:
-        if len(text) < _SHORTEST and "://" not in text:
+        if len(text) < _MIN_SECRET and "://" not in text:
             return text
         lower = text.lower()
         if len(text) < _SHORT and not _any_hint().search(lower):
@@ -92,7 +92,7 @@ class Redactor:
             return self.text(value)
         if not isinstance(value, (Mapping, list, tuple)):
             return value
-        if depth >= _MOST_DEPTH:
+        if depth >= _MAX_DEPTH:
             return self.text(dumps(value))
         if isinstance(value, Mapping):
             return {self.text(name): self.json(inner, depth + 1) for name, inner in value.items()}

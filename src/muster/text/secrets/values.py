@@ -5,10 +5,10 @@ from base64 import b64decode
 
 from muster.text.secrets.named import is_key, is_password, random_looking
 
-_FEWEST_DIGITS = 3
-_FEWEST_CHARACTERS = 8
-_FEWEST_IN_TOKEN = 20
-_FEWEST_IN_ADDRESS = 12
+_MIN_DIGITS = 3
+_MIN_CHARACTERS = 8
+_MIN_IN_TOKEN = 20
+_MIN_IN_ADDRESS = 12
 _PLACEHOLDERS = frozenset({"password", "passwd", "pass", "pwd", "pw", "secret", "token", "user", "xxx", "changeme"})
 
 
@@ -19,7 +19,7 @@ def is_any(secret: str) -> bool:
 
 def has_digits(secret: str) -> bool:
     """Return whether a text is a key, and not a name with hyphens in it."""
-    return sum(character.isdigit() for character in secret) >= _FEWEST_DIGITS
+    return sum(character.isdigit() for character in secret) >= _MIN_DIGITS
 
 
 def is_no_placeholder(secret: str) -> bool:
@@ -32,12 +32,12 @@ def is_no_placeholder(secret: str) -> bool:
 def is_credential(secret: str) -> bool:
     """Return whether a text is long enough for a credential, and no placeholder or attribute such as self.api_key."""
     attribute = re.fullmatch(r"[a-z_]++(?:\.[a-z_]++)++", secret)
-    return len(secret) >= _FEWEST_CHARACTERS and is_no_placeholder(secret) and not attribute
+    return len(secret) >= _MIN_CHARACTERS and is_no_placeholder(secret) and not attribute
 
 
 def is_token(secret: str) -> bool:
     """Return whether what a header holds is a token: long, and random."""
-    return len(secret) >= _FEWEST_IN_TOKEN and is_key(secret)
+    return len(secret) >= _MIN_IN_TOKEN and is_key(secret)
 
 
 def is_aws_key(secret: str) -> bool:
@@ -47,7 +47,7 @@ def is_aws_key(secret: str) -> bool:
 
 def is_drawn_password(secret: str) -> bool:
     """Return whether the password in an address was drawn at random: nobody types such a one as an example."""
-    return len(secret) >= _FEWEST_IN_ADDRESS and is_key(secret)
+    return len(secret) >= _MIN_IN_ADDRESS and is_key(secret)
 
 
 def is_pair(secret: str) -> bool:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.text.diagnostics import Diagnostics
-from muster.text.document_tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
+from muster.text.document_tree import MAX_FLAWS, Flaw, Items, Map, Unreadable
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.files import shown
 from muster.text.words import unknown_keys
@@ -93,7 +93,7 @@ def inspect(path: Path) -> Inspection:
         return Inspection(file=file, declaration=None, flaws=(unreadable_flaw(path, error),))
     reading = _DeclarationReader(file, path.parent, tree)
     declaration = reading.declaration()
-    return Inspection(file=file, declaration=declaration, flaws=tuple(reading.flaws[:MOST_FLAWS]))
+    return Inspection(file=file, declaration=declaration, flaws=tuple(reading.flaws[:MAX_FLAWS]))
 
 
 class _DeclarationReader:

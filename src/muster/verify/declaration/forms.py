@@ -18,7 +18,7 @@ from muster.verify.declaration.verification import SECRETS, Kind, Limits, Shape
 Parser = Literal["ruff", "mypy", "pytest", "sarif", "json", "lines"]
 PARSERS: tuple[str, ...] = ("ruff", "mypy", "pytest", "sarif", "json", "lines")
 FILES = "{files}"  # an argument of a command that becomes one for each file
-SMALLEST_CHUNK = 1_000  # bytes
+MIN_CHUNK = 1_000  # bytes
 
 _MAX_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -94,7 +94,7 @@ ExitCodes = Annotated[list[ExitCode], BeforeValidator(_one_or_more), Field(min_l
 class LimitsForm(Form):
     """How much is sent."""
 
-    chunk_bytes: Annotated[v.Count, Field(ge=SMALLEST_CHUNK)] = _LIMITS.chunk_bytes
+    chunk_bytes: Annotated[v.Count, Field(ge=MIN_CHUNK)] = _LIMITS.chunk_bytes
     overlap_lines: v.Natural = _LIMITS.overlap_lines
     total_bytes: v.Count = _LIMITS.total_bytes
 

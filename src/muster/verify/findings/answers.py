@@ -12,7 +12,7 @@ from muster.text.schemas.json_schema import flaw as schema_flaw
 from muster.verify.declaration.verification import Shape
 from muster.verify.findings.finding import Finding, Severity
 
-MOST = 1_000  # findings in one reply
+MAX_FINDINGS = 1_000  # findings in one reply
 _SHOWN = 40
 
 
@@ -58,7 +58,11 @@ def _present(value: Json) -> Any:
 def _list_flaw(findings: Json) -> str:
     if not isinstance(findings, list):
         return 'it has no list under the key "findings"'
-    return f"it has {len(findings):,} findings; give the {MOST:,} that matter most" if len(findings) > MOST else ""
+    return (
+        f"it has {len(findings):,} findings; give the {MAX_FINDINGS:,} that matter most"
+        if len(findings) > MAX_FINDINGS
+        else ""
+    )
 
 
 def _severity_flaw(findings: list[Mapping[str, Any]]) -> str:
@@ -202,7 +206,7 @@ def _is_open(own: Mapping[str, Json] | None) -> bool:
     return extra is True or isinstance(extra, Mapping)
 
 
-_LONGEST = 300  # characters of a text that says so
+_MAX_STATEMENT = 300  # characters of a text that says so
 _SUMMARY_QUOTED = 80
 
 _KIND = (
@@ -241,12 +245,12 @@ def speaks_flaw(text: str, findings: Sequence[Finding], where: str = "the summar
     """Return why a text says more than that nothing was found, or says so beside findings; nothing if not."""
     if not text.strip() or (not findings and _says_none(text)):
         return ""
-    said = bounded(" ".join(text[: 4 * _LONGEST].split()), _SUMMARY_QUOTED)
+    said = bounded(" ".join(text[: 4 * _MAX_STATEMENT].split()), _SUMMARY_QUOTED)
     return f'{where} says in words what only findings and counts can say: "{said}"'
 
 
 def _says_none(text: str) -> bool:
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_STATEMENT:
         return False
     sentences = [" ".join(one.split()) for one in _ENDS.split(text.lower()) if one.strip()]
     return bool(sentences) and all(_SENTENCE.fullmatch(one) for one in sentences)

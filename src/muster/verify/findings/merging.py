@@ -18,7 +18,7 @@ from muster.verify.findings.finding import RANKS, Finding, FindingOrigin, Merged
 
 MAX_COMPARED = 200
 _BLOCK = 8  # lines
-_WIDEST = 64  # blocks; a finding about more lines is compared with everything in its file
+_MAX_BLOCKS = 64  # blocks; a finding about more lines is compared with everything in its file
 
 Group = tuple[str, ...]  # a file, and what findings in it have in common
 
@@ -119,7 +119,7 @@ class _ClusterIndex:
         blocks = _blocks(finding)
         for group in _groups(finding):
             self._all[group].append(cluster)
-            if len(blocks) > _WIDEST:
+            if len(blocks) > _MAX_BLOCKS:
                 self._wide[group].append(cluster)
             else:
                 for block in blocks:
@@ -128,7 +128,7 @@ class _ClusterIndex:
 
     def _candidates(self, finding: Finding, group: Group) -> Iterator[_Cluster]:
         blocks = _blocks(finding)
-        if len(blocks) > _WIDEST:
+        if len(blocks) > _MAX_BLOCKS:
             yield from self._all.get(group, ())
             return
         for block in blocks:
@@ -152,7 +152,7 @@ def _blocks(finding: Finding) -> range:
 
 ALIKE = 0.6  # of the words that either has, both have
 _STEM = 5  # letters: "formatted" and "formatting" are one word, "input" and "inputs" too
-_MOST = 100  # words that are compared
+_MAX_WORDS = 100  # words that are compared
 _WORD = re.compile(r"\w+")
 
 
@@ -184,6 +184,6 @@ def _words(text: str) -> frozenset[str]:
     found: dict[str, None] = {}
     for word in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
         found.setdefault(word[0][:_STEM])
-        if len(found) == _MOST:
+        if len(found) == _MAX_WORDS:
             break
     return frozenset(found)

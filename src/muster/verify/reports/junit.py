@@ -12,7 +12,7 @@ from muster.verify.findings.journal import AgentReport, Ending, WaveReport
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import VerifyReport, fine, looked
 
-LONGEST = 20_000
+MAX_OUTPUT = 20_000
 MAX_LISTED = 200  # findings in the output of one agent
 
 
@@ -109,7 +109,7 @@ def _whole(report: VerifyReport) -> Iterator[_Suite]:
 def _findings(agent: AgentReport) -> str:
     found = [_told(one) for one in agent.findings[:MAX_LISTED]]
     found += [f"rejected, {one_line(one.why, 200)}: {_told(one.finding)}" for one in agent.rejected[:MAX_LISTED]]
-    return shorten("\n".join(found), LONGEST)
+    return shorten("\n".join(found), MAX_OUTPUT)
 
 
 def _told(finding: Finding) -> str:
@@ -139,7 +139,7 @@ def _case(case: _Case) -> Iterator[str]:
         yield f"      <skipped message={attribute(one_line(case.why, 500))}/>\n"
     elif case.tag:
         about = f"type={attribute(case.kind)} message={attribute(one_line(case.why, 500))}"
-        yield f"      <{case.tag} {about}>{text(shorten(case.why, LONGEST))}</{case.tag}>\n"
+        yield f"      <{case.tag} {about}>{text(shorten(case.why, MAX_OUTPUT))}</{case.tag}>\n"
     if case.output:
         yield f"      <system-out>{text(case.output)}</system-out>\n"
     yield "    </testcase>\n"

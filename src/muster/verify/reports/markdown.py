@@ -16,9 +16,9 @@ from muster.text.words import count, moment, seconds_of
 from muster.verify.findings.finding import RANKS, Counts, Finding, Merged
 from muster.verify.findings.journal import AgentReport, Ending, WaveReport
 from muster.verify.reports.run import WavesRun
-from muster.verify.reports.summary import LONGEST, RejectedBy, VerifyReport, fine
+from muster.verify.reports.summary import MAX_QUOTE, RejectedBy, VerifyReport, fine
 
-MOST = 60_000  # characters; comments of pull requests may have 65,536
+MAX_REPORT = 60_000  # characters; comments of pull requests may have 65,536
 MAX_ROWS = 50  # of the table
 ROOM = 5_000  # characters for each list but that of the findings
 MAX_FINDING = 600
@@ -35,7 +35,7 @@ SIGNS = {
     Ending.IDLE: "– no file",
 }
 
-quoted = partial(inline, most=LONGEST)
+quoted = partial(inline, most=MAX_QUOTE)
 
 
 async def write_markdown(waves: WavesRun, report: VerifyReport, out: TextIO) -> None:
@@ -47,7 +47,7 @@ def markdown(report: VerifyReport) -> str:
     """Return the report; what does not fit is counted."""
     head = "\n".join(_head(report))
     foot = "\n".join([*rejected_lines(report.rejected), *_left_out(report), _foot(report)])
-    found = "\n".join(finding_lines(report.merged, report.counts, MOST - len(head) - len(foot)))
+    found = "\n".join(finding_lines(report.merged, report.counts, MAX_REPORT - len(head) - len(foot)))
     return f"{head}\n{found}\n{foot}" if found else f"{head}\n{foot}"
 
 

@@ -139,7 +139,7 @@ def _told(report: VerifyReport) -> Iterator[tuple[str, str]]:
         yield "note", f"{len(report.rejected) - MAX_TOLD:,} more findings were rejected."
 
 
-LONGEST = 200  # characters of a rule's id; viewers take 255
+MAX_RULE_ID = 200  # characters of a rule's id; viewers take 255
 LEVELS = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "note"}
 # Viewers draw critical, high, medium and low from a number: above 9, above 7, above 4, above 0.
 SCORES = {Severity.CRITICAL: "9.5", Severity.HIGH: "8.0", Severity.MEDIUM: "5.5", Severity.LOW: "2.0"}
@@ -159,9 +159,9 @@ def rule_id(merged: Merged) -> str:
 
 def _name(*parts: str) -> str:
     name = "/".join(quote(part, safe=":+", errors="replace") for part in parts)
-    if len(name) <= LONGEST:
+    if len(name) <= MAX_RULE_ID:
         return name
-    return f"{name[: LONGEST - 17]}-{sha256(name.encode()).hexdigest()[:16]}"
+    return f"{name[: MAX_RULE_ID - 17]}-{sha256(name.encode()).hexdigest()[:16]}"
 
 
 def rule(findings: Sequence[Merged]) -> JsonObject:

@@ -141,14 +141,14 @@ class ReportCleaner:
 
 
 NAMED = 5  # so many are named in a sentence, the others are counted
-LONGEST = 300
+MAX_QUOTE = 300
 
 Quote = Callable[[str], str]
 
 
 def plain(text: str) -> str:
     """Quote nothing, but keep to one line."""
-    return one_line(text, LONGEST)
+    return one_line(text, MAX_QUOTE)
 
 
 def listed(names: Sequence[str], quote: Quote) -> str:

@@ -19,7 +19,7 @@ from muster.verify.sources.source import EMPTY, MAX_BYTES, VerifySnapshot, check
 
 MAX_MARKER = 64_000  # bytes
 _KEYS = ("file", "path", "files", "paths")
-_DEEPEST = 4  # lists and objects in each other
+_MAX_DEPTH = 4  # lists and objects in each other
 NOTHING = sha256(b"").hexdigest()
 _REMOVE = "or remove the marker"
 
@@ -88,7 +88,7 @@ def _named(text: str) -> list[str]:
     start = text.lstrip()[:1]
     if start and start in '{["':
         try:
-            return list(_strings(json.loads(text), _DEEPEST))
+            return list(_strings(json.loads(text), _MAX_DEPTH))
         except (ValueError, RecursionError):
             if start != "[":  # with which a path may begin
                 raise Unreadable(f"this marker begins like JSON but is not valid JSON; correct it {_REMOVE}") from None

@@ -216,7 +216,7 @@ _ENDINGS = (
 # In these a line as long as a page is what a packer wrote; in a language that people write, somebody may hide in one.
 _PACKED = frozenset({".js", ".mjs", ".cjs", ".css", ".json", ".svg", ".html", ".htm", ".xml"})
 _FIRST_LINES = 20
-_FEWEST = 2_000  # characters: a short text says nothing about how long its lines are
+_MIN_CHARACTERS = 2_000  # characters: a short text says nothing about how long its lines are
 _LONG_LINES = 300  # characters on the average
 
 _COMMENT = re.compile(r"\s*+(?:#|//|/\*|\*|--|;|<!--|%|\"\"\"|''')(?P<words>.*)")
@@ -238,7 +238,7 @@ def why_generated(path: str, head: str) -> str:
 
 
 def _has_long_lines(head: str) -> bool:
-    return len(head) >= _FEWEST and len(head) / (head.count("\n") + 1) >= _LONG_LINES
+    return len(head) >= _MIN_CHARACTERS and len(head) / (head.count("\n") + 1) >= _LONG_LINES
 
 
 def _says_so(head: str) -> bool:

@@ -102,7 +102,7 @@ _LAST = re.compile(rf"(?:=+ )?(?P<counts>no tests ran|{_SOME}(?:, {_SOME}){{0,12
 _COUNT = re.compile(r"(\d+) ([a-z]+)")
 _TOTAL = re.compile(r"TOTAL\s+(\d{1,12})(?:\s+\d{1,12}){1,4}\s+(\d{1,3}(?:\.\d{1,6})?)%.*")
 _INTERRUPTED = re.compile(r"!+ .*(?:Interrupted|stopping after|KeyboardInterrupt).* !+")
-_WIDEST = 300  # characters of such a line
+_MAX_LINE = 300  # characters of such a line
 _NO_TESTS = 5  # the exit code
 INTERRUPTED = 2  # the exit code, also when files could not be collected
 
@@ -115,7 +115,7 @@ def parse(stdout: str, stderr: str, exit_code: int) -> FindingsAnswer:
         return flawed("its last line, with the number of tests, is missing", stdout if stdout.strip() else stderr)
     findings = _findings(lines)
     wrong = _flaw(counts, findings, exit_code)
-    stopped = next((line for line in reversed(lines) if _INTERRUPTED.fullmatch(line.strip()[:_WIDEST])), None)
+    stopped = next((line for line in reversed(lines) if _INTERRUPTED.fullmatch(line.strip()[:_MAX_LINE])), None)
     if stopped is not None and not wrong:
         wrong = f"it did not run all tests: {stopped.strip('! ')}{_causes(findings)}"
     return flawed(wrong, stdout) if wrong else FindingsAnswer(findings=tuple(findings), coverage=_coverage(lines))

@@ -173,7 +173,7 @@ def _fix(result: Mapping[str, Any]) -> str:
     return bounded(str((fix.get("description") or {}).get("text") or ""))
 
 
-_DEEPEST = 10  # bases on bases
+_MAX_DEPTH = 10  # bases on bases
 
 
 def path_of(location: Mapping[str, Json], bases: Mapping[str, Json]) -> str:
@@ -193,7 +193,7 @@ def path_of(location: Mapping[str, Json], bases: Mapping[str, Json]) -> str:
 
 def _below(uri: str, name: str, bases: Mapping[str, Json]) -> str:
     """Put an address below its base; a base that has no address of its own is the root."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         base = bases.get(name)
         if not isinstance(base, Mapping) or urlsplit(uri).scheme:
             break

@@ -9,7 +9,7 @@ from muster.domain.money import Lane, Microdollars
 from muster.store.codec import spent_of
 from muster.store.queries import DatabaseConnection, Locked, Locks, Row
 
-MOST_SUM = 2**60  # where sums stop, here and in the queries: four of them still fit into 64 bits
+MAX_SUM = 2**60  # where sums stop, here and in the queries: four of them still fit into 64 bits
 
 
 class Reservations:
@@ -103,10 +103,10 @@ def book(database: DatabaseConnection, bookings: Iterable[Booking]) -> None:
             amounts["reserved"] += booking.reserved
             amounts[booking.lane.value] += booking.cost
     database.lock(lambda: Locks(levels=tuple(sums)))
-    rows = [{name: min(amount, MOST_SUM) for name, amount in sums[level].items()} for level in sorted(sums)]
+    rows = [{name: min(amount, MAX_SUM) for name, amount in sums[level].items()} for level in sorted(sums)]
     database.send_many("book", [{"id": level, **row} for level, row in zip(sorted(sums), rows, strict=True)])
 
 
 def total(amounts: Iterable[int]) -> int:
     """Return the sum of amounts that others reported, as far as a database can count."""
-    return min(sum(amounts), MOST_SUM)
+    return min(sum(amounts), MAX_SUM)
