@@ -58,7 +58,7 @@ class WireRequest:
         more: dict[str, str] = {"query": self.query, "model": self.facts.model}
         told |= {name: value for name, value in more.items() if value}
         if self.question:
-            told["question"] = self.question
+            told["asks"] = self.question
         return told | {"names": dict(self.names)} if self.names else told
 
 

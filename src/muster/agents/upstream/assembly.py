@@ -9,6 +9,7 @@ from muster.agents.upstream.dialects import AnswerForm
 from muster.text import typed
 
 Step = Any  # one event, as a provider wrote it
+Part = dict[str, Any]  # of the whole that is made
 
 
 def assembled(body: bytes, form: AnswerForm) -> bytes | None:
@@ -43,8 +44,8 @@ def _response(steps: Iterable[Step]) -> Step:
 
 
 def _message(steps: Iterable[Step]) -> Step:
-    message: dict[str, Any] | None = None
-    blocks: dict[int, dict[str, Any]] = {}
+    message: Part | None = None
+    blocks: dict[int, Part] = {}
     pieces: dict[int, list[str]] = {}  # of the input of a tool
     ended = False
     for step in steps:
@@ -72,7 +73,7 @@ def _message(steps: Iterable[Step]) -> Step:
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-def _grow(block: dict[str, Any], pieces: list[str], delta: Step) -> None:
+def _grow(block: Part, pieces: list[str], delta: Step) -> None:
     kind = delta.get("type")
     if kind == "input_json_delta":
         pieces.append(str(delta.get("partial_json") or ""))
@@ -84,8 +85,8 @@ def _grow(block: dict[str, Any], pieces: list[str], delta: Step) -> None:
 
 
 def _completion(steps: Iterable[Step]) -> Step:
-    whole: dict[str, Any] = {}
-    choices: dict[int, dict[str, Any]] = {}
+    whole: Part = {}
+    choices: dict[int, Part] = {}
     for step in steps:
         told = {name: value for name, value in step.items() if name not in ("choices", "object") and value is not None}
         whole |= told
@@ -98,7 +99,7 @@ def _completion(steps: Iterable[Step]) -> Step:
     return whole
 
 
-def _add(choice: dict[str, Any], part: Step) -> None:
+def _add(choice: Part, part: Step) -> None:
     message = choice.setdefault("message", {"role": "assistant", "content": None, "refusal": None})
     choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
     choice.setdefault("logprobs", part.get("logprobs"))
@@ -111,7 +112,7 @@ def _add(choice: dict[str, Any], part: Step) -> None:
             message[name] = value
 
 
-def _add_calls(calls: list[dict[str, Any]], parts: Iterable[Step]) -> None:
+def _add_calls(calls: list[Part], parts: Iterable[Step]) -> None:
     for part in parts:
         index = part.get("index")
         while isinstance(index, int) and len(calls) <= index:

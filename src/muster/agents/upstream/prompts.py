@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from muster.agents.payload import decoded
-from muster.domain.canonical import canonical
+from muster.domain.canonical import JsonObject, canonical
 
 # How an answer is wanted, or who asks: a client that repeats a request may say these otherwise.
 _HOW = frozenset(
@@ -31,9 +31,9 @@ def differences(before: bytes, now: bytes) -> tuple[str, ...]:
     return tuple(islice(_differing(_asked(before), _asked(now), "$"), MAX_SHOWN))
 
 
-def _asked(body: bytes) -> dict[str, Any]:
+def _asked(body: bytes) -> JsonObject:
     fields = decoded(body)
-    asked = {name: _plain(value) for name, value in fields.items() if name not in _HOW}
+    asked: JsonObject = {name: _plain(value) for name, value in fields.items() if name not in _HOW}
     if isinstance(asked.get("system"), list):
         asked["system"] = [block for block in asked["system"] if not _is_billing(block)]
     return asked

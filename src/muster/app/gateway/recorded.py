@@ -101,7 +101,7 @@ class RecordedAnswers:
         reply = entry.reply
         if entry.state is not EntryState.DONE or reply is None or reply.wire is None:
             return
-        asked = (str(told.get("method")), str(told.get("path")), str(told.get("question", "")))
+        asked = (str(told.get("method")), str(told.get("path")), str(told.get("asks", "")))
         streams = reply.wire.headers.get("content-type", "").startswith("text/event-stream")
         pieces = [str(piece) for piece in told.get("pieces", ())]
         self._left[asked].append(RecordedAnswer(entry.key, pieces, reply.wire, streams, reply.cost))

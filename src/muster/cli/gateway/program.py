@@ -2,17 +2,11 @@
 
 import asyncio
 import secrets
-from typing import Annotated
 
 from muster.api.gateway_listener import gateway_listener
 from muster.app import Muster
 from muster.cli.gateway.variables import environment_of
-from muster.cli.line import Argument
 from muster.domain.errors import BadArgument
-
-CommandArgument = Annotated[
-    list[str], Argument(metavar="COMMAND…", help="The program and its arguments; write them behind --.")
-]
 
 
 async def run_behind_gateway(muster: Muster, command: list[str], name: str) -> int:

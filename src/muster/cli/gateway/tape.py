@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from muster.app import Muster
-from muster.cli.gateway.program import CommandArgument, run_behind_gateway
+from muster.cli.gateway.options import CommandArgument
+from muster.cli.gateway.program import run_behind_gateway
 from muster.cli.line import Argument, Option
 from muster.cli.options import UnpricedOption
 from muster.cli.session import with_muster
