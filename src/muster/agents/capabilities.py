@@ -73,6 +73,15 @@ def _without_place(model: str) -> str:
     return model[max(0, model.find(_CLAUDE)) :]
 
 
+# Models from before Claude Opus 4.6: their inference cannot be kept in a place, and costs the same everywhere.
+_WITHOUT_GEO = ("claude-[123]*", "claude-instant*", "claude-*-4", "claude-*-4-[0-5]*", "claude-*-4-latest")
+
+
+def takes_geo(model: str) -> bool:
+    """Return whether inference of a model of Anthropic can be kept in a place; of one that nobody knows it can."""
+    return not any(fnmatchcase(model, pattern) for pattern in _WITHOUT_GEO)
+
+
 _ASKED_TO_THINK = OutputTraits(needs_thinking=True)
 _REASONS = OutputTraits(thinks_at="medium")
 # By the name alone, whoever serves the model: others than its maker write a dot or a hyphen between numbers, and a

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from muster.agents.base import Agent, BatchAgent, Batching
-from muster.agents.capabilities import capabilities_of, traits_of
+from muster.agents.capabilities import capabilities_of, takes_geo, traits_of
 from muster.agents.human import HumanAgent
 from muster.agents.media import media_support_of
 from muster.agents.processes.registry import ProcessRegistry
@@ -303,6 +303,11 @@ class AgentDirectory:
     def _declared(self, name: str, section: ModelSection) -> ModelEntry:
         if section.model is None:
             raise BadConfiguration(f"agent {name!r} has no model", suggestions=(f'add model = "…" to [agents.{name}]',))
+        if section.inference_geo is not None and not takes_geo(section.model):
+            raise BadConfiguration(
+                f"agent {name!r} cannot be asked with inference_geo: inference of {section.model} is in no place",
+                suggestions=("leave it out", "or use a model from Claude Opus 4.6 or Sonnet 4.6 on"),
+            )
         return self._known(profile_of(name, section), section.kind, section.model, section)
 
     def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> ModelEntry:

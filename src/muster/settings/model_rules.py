@@ -1,0 +1,101 @@
+"""What the section of a model cannot say: keys that contradict others, and what would cost more than is reserved."""
+
+from collections.abc import Iterator, Mapping
+
+from muster.domain.price import PRICED_TIERS
+from muster.domain.provider import OPENAI, PROVIDERS
+from muster.settings.sections import ModelSection
+
+Flaw = tuple[str, str]  # a key, and what is wrong with it
+
+# What Muster says itself in the body of a request, or what would cost more than is reserved; with the key to use.
+OWN_FIELDS: Mapping[str, str] = {
+    "model": "use model",
+    "max_tokens": "use max_tokens",
+    "max_completion_tokens": "use max_tokens",
+    "max_output_tokens": "use max_tokens",
+    "temperature": "use temperature",
+    "seed": "use seed",
+    "system": "use system",
+    "service_tier": "use service_tier",
+    "reasoning_effort": "use effort",
+    "reasoning": "use effort",
+    "output_config": "use effort",
+    "thinking": "use thinking",
+    **dict.fromkeys(("messages", "tools", "tool_choice", "response_format", "stop", "stop_sequences"), ""),
+    **dict.fromkeys(("stream", "stream_options", "top_p", "input", "instructions", "include"), ""),
+    **dict.fromkeys(
+        ("background", "conversation", "previous_response_id", "prompt"),
+        "what is asked, and what it can cost, would not stand in the request",
+    ),
+    **dict.fromkeys(
+        ("n", "best_of", "speed", "web_search_options", "mcp_servers", "container"),
+        "it would cost more than is reserved",
+    ),
+}
+
+
+def model_flaws(section: ModelSection) -> Iterator[Flaw]:
+    """Yield what is wrong with the section of a model."""
+    yield from _body_flaws(section)
+    yield from _tier_flaws(section)
+    yield from _geo_flaws(section)
+    yield from _wire_flaws(section)
+    yield from _thinking_flaws(section)
+    yield from _key_flaws(section)
+
+
+def _body_flaws(section: ModelSection) -> Iterator[Flaw]:
+    for key in section.extra:
+        if key in OWN_FIELDS:
+            way = f": {OWN_FIELDS[key]}" if OWN_FIELDS[key] else ""
+            yield "extra", f"{key!r} cannot be set there{way}"
+
+
+def _tier_flaws(section: ModelSection) -> Iterator[Flaw]:
+    """Yield a tier of service that the provider does not have, and a price for a tier that has none of its own."""
+    tier = section.service_tier
+    if tier is not None and tier not in section.tiers:
+        has = f"of {section.kind} must be {' or '.join(section.tiers)}" if section.tiers else f"{section.kind} has none"
+        yield "service_tier", f"{has}, not {tier!r}"
+    if section.tier_price is not None and tier not in PRICED_TIERS:
+        yield "tier_price", f"needs a service_tier, one of {', '.join(PRICED_TIERS)}"
+
+
+def _geo_flaws(section: ModelSection) -> Iterator[Flaw]:
+    provider = PROVIDERS.get(section.kind)
+    if section.inference_geo is not None and (provider is None or not provider.geos):
+        yield "inference_geo", f"{section.kind} cannot be told where inference takes place"
+
+
+def _wire_flaws(section: ModelSection) -> Iterator[Flaw]:
+    """Yield a form of the API that the server does not have, and what that form has no field for."""
+    if section.wire is None:
+        return
+    provider = PROVIDERS.get(section.kind)
+    if provider is None or provider.api != OPENAI:
+        yield "wire", f"is of OpenAI's API, which {section.kind} does not speak"
+        return
+    if section.wire == "chat":
+        return
+    if not provider.responses:
+        yield "wire", f"{section.kind} has chat completions only; leave wire out"
+    for name in ("seed", "max_tokens_field"):
+        if getattr(section, name) is not None:
+            yield name, 'goes with chat completions only: leave it out, or set wire = "chat"'
+
+
+def _thinking_flaws(section: ModelSection) -> Iterator[Flaw]:
+    if section.thinking_display is not None and section.thinking in (None, "off"):
+        yield "thinking_display", 'needs thinking, for example thinking = "adaptive"'
+
+
+def _key_flaws(section: ModelSection) -> Iterator[Flaw]:
+    if section.key_command and section.key_env is not None:
+        yield "key_command", "cannot stand beside key_env: say one of them"
+    if section.key_command and not section.key_command[0]:
+        yield "key_command", 'must name a program, such as ["gcloud", "auth", "print-access-token"]'
+    if not section.key_command and section.key_lifetime_secs is not None:
+        yield "key_lifetime_secs", "needs a key_command"
+    if not section.key_command and section.key_pass_env:
+        yield "key_pass_env", "needs a key_command"
