@@ -89,7 +89,10 @@ def charge_of(
 def _unpriced(pricing: Pricing, tier: str, geo: str) -> Trace:
     if pricing.of("", geo) is None:
         return Trace(note=f"inference took place in {geo!r}, where its price is not known, {_BOOKED}")
-    return Trace(note=f"it was served in the tier {tier[:MOST_TIER]!r}, whose price is not known, {_BOOKED}")
+    return Trace(
+        note=f"it was served in the tier {tier[:MOST_TIER]!r}, whose price is not known, {_BOOKED}; in the section of "
+        'the agent, service_tier = "default" keeps it in the standard tier, and tier_price tells the price'
+    )
 
 
 def tier_in(told: Any) -> str:

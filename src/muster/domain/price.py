@@ -123,6 +123,7 @@ class Pricing:
     standard: Price | None = None  # None: not known
     tiers: Mapping[str, Price] = field(default_factory=dict)  # other prices, by tier
     asked: str | None = ""  # empty: no tier is named; None: there are none, as in a batch
+    unnamed: str = ""  # the tier that a request asks for by naming none, where the provider says so
     geo: str = ""  # where inference is asked for; empty: the account decides
     us: "Pricing | None" = None  # where inference in the US has other prices: those
 
@@ -152,9 +153,10 @@ class Pricing:
 
     @property
     def _tier_prices(self) -> tuple[Price, ...]:
-        if self.asked == ServiceTier.AUTO and self.standard is not None:
+        wanted = "" if self.asked is None else self.asked or self.unnamed
+        if wanted == ServiceTier.AUTO and self.standard is not None:
             return (self.standard, *self.tiers.values())
-        price = self.in_tier(self.asked or "")
+        price = self.in_tier(wanted)
         return () if price is None else (price,)
 
     def of(self, served: str, geo: str = "") -> Price | None:

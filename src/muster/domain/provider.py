@@ -71,6 +71,7 @@ class Provider:
     stream_options: bool = True  # a stream tells its usage only when it is asked to
     raw_predict: bool = False  # the model stands in the address, and not in the body
     tiers: Mapping[str, str] = field(default_factory=dict)  # of service that can be asked for, with its own words
+    auto_tier: str = ""  # the tier that may serve a request which names none, or `auto`, beside the standard one
     batches: BatchForm = BatchForm.NONE
     counts: bool = False  # a free endpoint counts the tokens of a request; of OpenAI, one that goes through Responses
     responses: bool = False  # its server is known to have OpenAI's Responses API
@@ -164,6 +165,7 @@ _KNOWN = (
         key_style=KeyStyle.X_API_KEY,
         # How a request names them is a matter of its API.
         tiers={tier: tier.value for tier in (ServiceTier.AUTO, ServiceTier.DEFAULT, ServiceTier.FAST)},
+        auto_tier=ServiceTier.PRIORITY,
         batches=BatchForm.ANTHROPIC,
         counts=True,
         geos=tuple(InferenceGeo),

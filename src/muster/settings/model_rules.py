@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from muster.domain.price import PRICED_TIERS
+from muster.domain.price import PRICED_TIERS, ServiceTier
 from muster.domain.provider import OPENAI, PROVIDERS
 from muster.settings.sections import ModelSection
 
@@ -57,9 +57,19 @@ def _tier_flaws(section: ModelSection) -> Iterator[Flaw]:
     tier = section.service_tier
     if tier is not None and tier not in section.tiers:
         has = f"of {section.kind} must be {' or '.join(section.tiers)}" if section.tiers else f"{section.kind} has none"
-        yield "service_tier", f"{has}, not {tier!r}"
-    if section.tier_price is not None and tier not in PRICED_TIERS:
+        hint = (
+            f" ({tier} may serve auto)"
+            if section.kind in PROVIDERS and tier == PROVIDERS[section.kind].auto_tier
+            else ""
+        )
+        yield "service_tier", f"{has}, not {tier!r}{hint}"
+    if section.tier_price is None or tier in PRICED_TIERS:
+        return
+    other = PROVIDERS[section.kind].auto_tier if section.kind in PROVIDERS else ""
+    if not other:
         yield "tier_price", f"needs a service_tier, one of {', '.join(PRICED_TIERS)}"
+    elif tier not in (None, ServiceTier.AUTO):
+        yield "tier_price", f"is the price of the tier {other}, which never serves service_tier = {tier!r}"
 
 
 def _geo_flaws(section: ModelSection) -> Iterator[Flaw]:

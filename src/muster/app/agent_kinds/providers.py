@@ -123,14 +123,20 @@ class ModelEntry:
         """Return the prices of live calls, as far as they are known: now, or in a time."""
         own = self.section.tier_price if self.section else None
         known = {tier: self._tier_price(tier, between) for tier in PRICED_TIERS}
-        own_tier = self.section.service_tier if self.section else None
-        told = {} if own is None or own_tier is None else {str(own_tier): self._price(own)}
+        told = {} if own is None else {self._priced_tier: self._price(own)}
         pricing = Pricing(
             standard=self._price(self.section.price if self.section else None, between=between),
             tiers={str(tier): price for tier, price in (known | told).items() if price is not None},
             asked=self.tier,
+            unnamed=ServiceTier.AUTO if self.known.auto_tier else "",
         )
         return pricing if self.geo is None else pricing.with_us(self.geo)
+
+    @property
+    def _priced_tier(self) -> str:
+        """Return the tier whose price is the `tier_price` of the section."""
+        asked = self.section.service_tier if self.section is not None else None
+        return asked if asked in PRICED_TIERS else self.known.auto_tier
 
     def price(self) -> Price | None:
         """Return the standard price of a live call now, if it is known, in the place that is asked for."""
