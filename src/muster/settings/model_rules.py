@@ -1,37 +1,64 @@
 """What the section of a model cannot say: keys that contradict others, and what would cost more than is reserved."""
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from muster.domain.price import PRICED_TIERS, ServiceTier
-from muster.domain.provider import OPENAI, PROVIDERS
+from muster.domain.provider import ANTHROPIC, OPENAI, PROVIDERS, Provider
 from muster.settings.sections import ModelSection
 
 Flaw = tuple[str, str]  # a key, and what is wrong with it
 
 # What Muster says itself in the body of a request, or what would cost more than is reserved; with the key to use.
+_DEARER = "it would cost more than is reserved"
+_UNSEEN = "what is asked, and what it can cost, would not stand in the request"
 OWN_FIELDS: Mapping[str, str] = {
     "model": "use model",
-    "max_tokens": "use max_tokens",
-    "max_completion_tokens": "use max_tokens",
-    "max_output_tokens": "use max_tokens",
     "temperature": "use temperature",
-    "seed": "use seed",
+    **dict.fromkeys(("seed", "random_seed"), "use seed"),
     "system": "use system",
     "service_tier": "use service_tier",
-    "reasoning_effort": "use effort",
-    "reasoning": "use effort",
-    "output_config": "use effort",
+    "inference_geo": "use inference_geo",
     "thinking": "use thinking",
+    **dict.fromkeys(("reasoning_effort", "reasoning", "output_config"), "use effort"),
+    **dict.fromkeys(
+        (
+            "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_length",
+            "max_tool_calls", "n_predict", "num_predict", "generationconfig", "generation_config",
+        ),
+        "use max_tokens",
+    ),
     **dict.fromkeys(("messages", "tools", "tool_choice", "response_format", "stop", "stop_sequences"), ""),
-    **dict.fromkeys(("stream", "stream_options", "top_p", "input", "instructions", "include"), ""),
+    **dict.fromkeys(("stream", "stream_options", "top_p", "input", "instructions", "include", "extra_body"), ""),
+    **dict.fromkeys(("functions", "function_call"), ""),
+    **dict.fromkeys(("background", "conversation", "previous_response_id", "prompt"), _UNSEEN),
     **dict.fromkeys(
-        ("background", "conversation", "previous_response_id", "prompt"),
-        "what is asked, and what it can cost, would not stand in the request",
+        (
+            "n", "best_of", "num_generations", "num_return_sequences", "candidate_count", "candidatecount",
+            "use_beam_search", "speed", "web_search_options", "search_parameters", "plugins", "mcp_servers",
+            "container", "context_management", "modalities", "audio", "image", "image_config", "prediction",
+            "moderation", "compound_custom",
+        ),
+        _DEARER,
     ),
-    **dict.fromkeys(
-        ("n", "best_of", "speed", "web_search_options", "mcp_servers", "container"),
-        "it would cost more than is reserved",
-    ),
+    **dict.fromkeys(("models", "route", "provider", "preset", "fallbacks"), "another model could answer, at its price"),
+}  # fmt: skip
+# What else a request may say to a server whose prices are in a list: it changes what is written, not what that costs.
+_SAMPLING = (
+    "top_k", "top_a", "min_p", "typical_p", "repetition_penalty", "frequency_penalty", "presence_penalty", "logit_bias",
+    "logprobs", "top_logprobs", "mirostat_lr", "mirostat_target",
+)  # fmt: skip
+_FORM = (
+    "parallel_tool_calls", "verbosity", "text", "truncation", "grammar", "guided_*", "chat_template_kwargs",
+    "safe_prompt", "reasoning_split", "reasoning_format", "include_reasoning", "enable_thinking", "disable_reasoning",
+    "clear_thinking", "context_length_exceeded_behavior",
+)  # fmt: skip
+_LABELS = (
+    "user", "metadata", "store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "usage",
+)  # fmt: skip
+ALLOWED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    ANTHROPIC: ("top_k", "metadata"),
+    OPENAI: (*_SAMPLING, *_FORM, *_LABELS),
 }
 
 
@@ -46,10 +73,19 @@ def model_flaws(section: ModelSection) -> Iterator[Flaw]:
 
 
 def _body_flaws(section: ModelSection) -> Iterator[Flaw]:
+    provider = PROVIDERS.get(section.kind)
+    allowed = () if provider is None or _is_own_server(section, provider) else ALLOWED_FIELDS[provider.api]
     for key in section.extra:
-        if key in OWN_FIELDS:
-            way = f": {OWN_FIELDS[key]}" if OWN_FIELDS[key] else ""
-            yield "extra", f"{key!r} cannot be set there{way}"
+        name = key.strip().lower()
+        if name in OWN_FIELDS:
+            yield "extra", f"{key!r} cannot be set there{f': {OWN_FIELDS[name]}' if OWN_FIELDS[name] else ''}"
+        elif allowed and not any(fnmatchcase(key, pattern) for pattern in allowed):
+            yield "extra", f"{key!r} may cost more than is reserved; {section.kind} can be sent {', '.join(allowed)}"
+
+
+def _is_own_server(section: ModelSection, provider: Provider) -> bool:
+    """Return whether the server is the user's own, or its price is what the section says and no list has."""
+    return provider.free or (section.base_url is not None and section.price is not None)
 
 
 def _tier_flaws(section: ModelSection) -> Iterator[Flaw]:
