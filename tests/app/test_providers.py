@@ -138,6 +138,30 @@ def test_a_server_with_list_prices_is_sent_only_fields_that_cost_nothing() -> No
         assert read_agent("x", {**section, "model": "m", "extra": {"brand_new": 1, "n_probs": 3}})
 
 
+@pytest.mark.parametrize(
+    ("section", "header", "key"),
+    [
+        ({"kind": "openai", "key_env": "MINE"}, "Authorization", "key_env"),
+        ({"kind": "anthropic", "key_env": "MINE"}, "X-API-Key", "key_env"),
+        ({"kind": "anthropic", "key_env": "MINE", "base_url": "https://x.example"}, "x-api-key", "key_env"),
+        ({"kind": "anthropic", "key_env": "MINE", "base_url": "https://x.example"}, "authorization", None),
+        ({"kind": "vllm", "key_command": ["print-key"]}, "authorization", "key_command"),
+        ({"kind": "anthropic"}, "authorization", "ANTHROPIC_API_KEY"),
+        ({"kind": "openai", "base_url": "https://x.example/v1"}, "authorization", None),  # no key is sent there
+        ({"kind": "vllm"}, "Authorization", None),
+        ({"kind": "openai", "key_env": "MINE"}, "api-key", None),  # of a gateway, beside the key
+        ({"kind": "anthropic", "key_env": "MINE"}, "anthropic-version", None),
+    ],
+)
+def test_a_header_does_not_replace_a_key(section: dict[str, Any], header: str, key: str | None) -> None:
+    said = {**section, "model": "m", "headers": {header: "$OTHER"}}
+    if key is None:
+        assert read_agent("x", said)
+        return
+    with pytest.raises(Misfit, match=f"headers: '{header}' cannot stand beside the key, which {key} names"):
+        read_agent("x", said)
+
+
 @asynccontextmanager
 async def recorded(seen: list[tuple[str, dict[str, str], Any]]) -> AsyncIterator[str]:
     """Answer every request, and keep its path, its headers and its body."""

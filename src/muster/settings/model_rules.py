@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from muster.domain.price import PRICED_TIERS, ServiceTier
-from muster.domain.provider import ANTHROPIC, OPENAI, PROVIDERS, Provider
+from muster.domain.provider import ANTHROPIC, OPENAI, PROVIDERS, KeyStyle, Provider
 from muster.settings.sections import ModelSection
 
 Flaw = tuple[str, str]  # a key, and what is wrong with it
@@ -70,6 +70,7 @@ def model_flaws(section: ModelSection) -> Iterator[Flaw]:
     yield from _wire_flaws(section)
     yield from _thinking_flaws(section)
     yield from _key_flaws(section)
+    yield from _header_flaws(section)
 
 
 def _body_flaws(section: ModelSection) -> Iterator[Flaw]:
@@ -145,3 +146,22 @@ def _key_flaws(section: ModelSection) -> Iterator[Flaw]:
         yield "key_lifetime_secs", "needs a key_command"
     if not section.key_command and section.key_pass_env:
         yield "key_pass_env", "needs a key_command"
+
+
+def _header_flaws(section: ModelSection) -> Iterator[Flaw]:
+    """Yield headers that would replace the key, or at the provider's own address stand beside it."""
+    provider = PROVIDERS.get(section.kind)
+    key = None if provider is None else _key_source(section, provider)
+    if provider is None or key is None:
+        return
+    taken = {provider.key_style} if section.base_url is not None else set(KeyStyle)
+    for name in section.headers:
+        if name.strip().lower() in taken:
+            yield "headers", f"{name!r} cannot stand beside the key, which {key} names: leave one of them out"
+
+
+def _key_source(section: ModelSection, provider: Provider) -> str | None:
+    """Return what names the key that is sent; None where none is, as to an address of the user's own."""
+    if section.key_env is not None or section.key_command:
+        return "key_env" if section.key_env is not None else "key_command"
+    return provider.key_variable if section.base_url is None else None
