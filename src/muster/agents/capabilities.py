@@ -95,6 +95,7 @@ _TRAITS = (
     ("claude-[a-z]*-5*", OutputTraits(thinks_at="high")),
     ("claude-*", _ASKED_TO_THINK),
     ("gpt-5*-chat*", NO_TRAITS),
+    ("gpt-5-pro*", OutputTraits(thinks_at="medium", most=272_000)),
     ("gpt-5*", OutputTraits(thinks_at="medium", most=128_000)),
     ("gpt-6*", _REASONS),
     ("o[34]*", OutputTraits(thinks_at="medium", most=100_000)),
@@ -107,3 +108,13 @@ def traits_of(model: str) -> OutputTraits:
     """Return how much a model writes, as far as its name tells."""
     name = _without_place(model.rpartition("/")[2].lower())
     return next((found for pattern, found in _TRAITS if fnmatchcase(name, pattern)), NO_TRAITS)
+
+
+def max_output_of(provider: str, model: str, *, own_address: bool = False) -> int | None:
+    """Return the limit above which the maker of a model refuses a request; None where the limit is not known.
+
+    At an address of the user's own a name of OpenAI's may be that of any model.
+    """
+    if provider not in _MODELS or (own_address and _MODELS[provider] is _OPENAI):
+        return None
+    return traits_of(model).most
