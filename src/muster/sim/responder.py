@@ -11,6 +11,7 @@ from muster.sim.options import ANY_MODEL, Options
 from muster.sim.protocols.ask import (
     DEFAULT_TIER,
     FAST,
+    NO_GEO,
     Ask,
     SimAnswer,
     SimRefusal,
@@ -21,7 +22,7 @@ from muster.sim.protocols.ask import (
 from muster.sim.protocols.cache import PrefixCache
 from muster.sim.protocols.thinking import think
 
-UNDIGESTED = ("stream", "stream_options", "service_tier", "speed")
+UNDIGESTED = ("stream", "stream_options", "service_tier", "speed", "inference_geo")
 
 
 class Responder:
@@ -61,7 +62,8 @@ class Responder:
         if thought is not None:
             self._book.think(thought.tokens)
         tier = self.tier_of(ask)
-        self._book.pay(name, ask.model, usage, tier=FAST if ask.fast else tier, batch=batch)
+        geo = self.geo_of(ask)
+        self._book.pay(name, ask.model, usage, tier=FAST if ask.fast else tier, geo=geo, batch=batch)
         return SimAnswer(
             number=number,
             digest=name,
@@ -72,12 +74,17 @@ class Responder:
             batch=batch,
             thought=thought,
             tier=tier,
+            geo=geo,
         )
 
     def tier_of(self, ask: Ask) -> str:
         """Return the tier that serves a request: the one that it names, else that of the project."""
         tier = self._options.tier if ask.tier is None else ask.tier
         return tier if tier in ask.tiers else DEFAULT_TIER
+
+    def geo_of(self, ask: Ask) -> str:
+        """Return where inference takes place: where the request says, else where the workspace keeps it."""
+        return (self._options.geo if ask.geo is None else ask.geo) if ask.has_geo else NO_GEO
 
     def forget(self) -> None:
         """Empty the prompt cache."""
