@@ -140,6 +140,8 @@ def test_a_document_counts_text_and_a_picture_for_every_page() -> None:
     assert support.tokens([DOCUMENT]) == 2 * (3_000 + 4_800)
     unknown = Media(kind=MediaKind.DOCUMENT, type="application/pdf", digest="0" * 64, size=1)
     assert support.tokens([unknown]) == 600 * (3_000 + 4_800)
+    dense = Media(kind=MediaKind.DOCUMENT, type="application/pdf", digest="0" * 64, size=1, pages=2, text=50_000)
+    assert support.tokens([dense]) == 2 * 4_800 + 50_000
 
 
 @pytest.mark.parametrize(

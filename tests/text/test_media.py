@@ -116,6 +116,9 @@ def test_a_file_that_was_cut_or_changed_is_read_or_refused(whole: bytes, data: s
         (b"RIFF\x00\x00\x10\x00WEBP", b"VP8 " + bytes(4)),
         (b"%PDF-", b"/Kids ["),
         (b"%PDF-", b"1 0 "),
+        (b"%PDF-", b"[("),
+        (b"%PDF-", b"(()"),
+        (b"%PDF-", b"[(a)<41>"),
         (b"%PDF-", b"/Encrypt 1"),
         (b"%PDF-", b"9 0 obj <</Type /ObjStm>> stream\n"),
         (b"%PDF-", b"9 0 obj <</Type /ObjStm /Filter /FlateDecode>> stream\n" + zlib.compress(b"")),
@@ -126,6 +129,37 @@ def test_a_file_of_very_many_blocks_is_read_in_time_that_grows_with_its_length(b
     for end in (b"", b"endstream\n%%EOF"):
         with suppress(Unreadable):
             assert media_in(data + end).pages is None
+
+
+def content(text: bytes, packing: bytes = b"/Filter /FlateDecode") -> bytes:
+    stream = zlib.compress(text) if packing == b"/Filter /FlateDecode" else text
+    return b"8 0 obj <<" + packing + b" /Length 9>> stream\n" + stream + b"\nendstream endobj"
+
+
+@pytest.mark.parametrize(
+    ("extra", "least", "most"),
+    [
+        (content(b"BT /F1 1 Tf " + b"(tiny \\(print\\)) Tj " * 5_000 + b"ET"), 60_000, 100_000),
+        (content(b"[(ti)-20(n (y) pr)3.5(int)] TJ " * 5_000), 50_000, 100_000),
+        (content(b"<0041004200430044> Tj " * 5_000), 40_000, 50_000),
+        (content(b"(a) ' (b) \" " * 5_000, b""), 10_000, 30_000),
+        (content(bytes(5_000), b"/Filter /LZWDecode"), 20_000, 20_100),
+        (content(b"1 0 0 1 5 5 re f " * 5_000 + b"(map) Tj"), 3, 10),
+        (content(b"(a) Tj " * 5_000, b"/Subtype /Image /Filter /DCTDecode"), 0, 15_000),
+        (b"", 0, 0),
+    ],
+)
+def test_the_text_of_a_document_is_bounded_by_the_strings_that_it_shows(extra: bytes, least: int, most: int) -> None:
+    shown = media_in(pdf(2, extra=extra)).text
+    assert shown is not None
+    assert least <= shown <= most
+
+
+def test_a_document_that_unpacks_to_more_than_is_read_is_refused() -> None:
+    half = content(bytes(32_500_000))
+    assert media_in(pdf(1, extra=half)).text == 0
+    with pytest.raises(Unreadable, match="unpacks to more than 64,000,000 bytes"):
+        media_in(pdf(1, extra=half * 2))
 
 
 @pytest.mark.parametrize("packed", [False, True])

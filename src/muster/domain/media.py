@@ -38,6 +38,7 @@ class Media:
     width: int | None = None  # pixels of an image; None: its header does not tell
     height: int | None = None
     pages: int | None = None  # of a document, at most; None: they cannot be counted
+    text: int | None = None  # bytes that a document shows as text, at most; None: they were not counted
     name: str = ""  # of a document, which is told to the provider
 
     @property
@@ -83,6 +84,7 @@ class MediaFile(Media):
             width=self.width,
             height=self.height,
             pages=self.pages,
+            text=self.text,
             name=self.name,
         )
 
@@ -102,6 +104,7 @@ def with_data(media: Media, data: bytes) -> MediaFile:
         width=media.width,
         height=media.height,
         pages=media.pages,
+        text=media.text,
         name=media.name,
         data=data,
     )
@@ -146,7 +149,7 @@ class TokenFormula:
     unknown: int  # tokens of a picture whose size is not known
     tile_base: int = 0
     tile: int = 0  # tokens for each tile
-    page: int = 3_000  # tokens of the text of a page, beside its picture
+    page: int = 3_000  # tokens of the text of a page, beside its picture; a byte of text is one at most
     least_page: int = 1_000  # tokens of the picture of a page, at least; no provider counts less for one
 
     def image(self, width: int | None, height: int | None) -> int:
@@ -163,7 +166,7 @@ class TokenFormula:
         if media.kind is MediaKind.IMAGE:
             return self.image(media.width, media.height)
         pages = uncounted if media.pages is None else media.pages
-        return pages * (self.page + self.image(None, None))
+        return pages * self.image(None, None) + max(pages * self.page, media.text or 0)
 
 
 def _tiles(width: int, height: int) -> int:

@@ -51,6 +51,7 @@ def _document(data: bytes, type_: str, name: str) -> MediaFile:
         digest=digest_of(data),
         size=len(data),
         pages=facts.pages,
+        text=facts.text,
         name=name,
         data=data,
     )

@@ -1,4 +1,4 @@
-"""Documents of strangers: how many pages they have at most, and whether they can be whole. Nothing is drawn.
+"""Documents of strangers: how many pages and how much text they have at most, and whether they can be whole.
 
 All that is searched is searched in time that grows with its length, and what is unpacked is bounded.
 """
@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MOST_UNPACKED = 64_000_000  # bytes of the object streams of a document
+MOST_UNPACKED = 64_000_000  # bytes of the streams of a document, besides its pictures
 MAX_STREAMS = 200_000  # of a document
 LONGEST_HEADER = 4_096  # bytes of the dictionary before a stream
 _STEP = 65_536  # bytes that are unpacked at once
@@ -23,6 +23,21 @@ _ENCRYPTED = re.compile(rb"/Encrypt\s*+(?:\d++\s++\d++\s++R|<<)")
 _STREAM = re.compile(rb"(?<!end)stream\r?\n")
 _ESCAPED = re.compile(rb"/([^\s/<>\[\]()%#]{0,8}#[0-9A-Fa-f]{2}[^\s/<>\[\]()%]{0,24})")
 _ESCAPE = re.compile(rb"#([0-9A-Fa-f]{2})")
+_PICTURE = re.compile(rb"/Subtype\s*+/Image|/(?:DCT|JPX|CCITTFax|JBIG2)Decode")
+_PACKING = 4  # bytes of text in one of a stream that cannot be unpacked here
+_STRING = rb"\((?:[^()\\]++|\\.|\((?:[^()\\]++|\\.)*+\))*+\)"
+_HEXADECIMAL = rb"<[0-9A-Fa-f\s\0]*+>"
+_TEXT = re.compile(_STRING + rb"|" + _HEXADECIMAL, re.DOTALL)
+# What content streams show as text: a string before Tj, ' or ", or strings between numbers in an array before TJ. Each
+# begins with one character of its own, which is searched fast.
+_SHOWN = tuple(
+    re.compile(pattern + rb"(?![A-Za-z0-9])", re.DOTALL)
+    for pattern in (
+        _STRING + rb"\s*+(?:Tj|['\"])",
+        _HEXADECIMAL + rb"\s*+(?:Tj|['\"])",
+        rb"\[(?:" + _STRING + rb"|" + _HEXADECIMAL + rb"|[\s\0\d.+-])*+\]\s*+TJ",
+    )
+)
 _NAMES = frozenset({b"Type", b"Page", b"Pages", b"Kids", b"ObjStm", b"Filter", b"FlateDecode"})
 
 
@@ -31,6 +46,7 @@ class DocumentFacts:
     """What the objects of a document say."""
 
     pages: int | None = None  # at most; None: they cannot be counted
+    text: int = 0  # bytes that are shown as text
     flaw: str = ""  # why it cannot be a whole document
 
 
@@ -44,17 +60,21 @@ def document_facts(data: bytes) -> DocumentFacts:
         return DocumentFacts(flaw="is encrypted; save it without a password")
     if _END not in data.rstrip(_WHITE)[-_END_WITHIN:]:
         return DocumentFacts(flaw="is cut short: its end is missing")
-    parts = _object_streams(data)
+    try:
+        parts, shown = _read_streams(data)
+    except _TooLargeError as error:
+        return DocumentFacts(flaw=str(error))
+    shown += _shown_bytes(data)
     if parts is None:
-        return DocumentFacts()
+        return DocumentFacts(text=shown)
     texts = (data, *parts)
     if any(_UNREAD_KIDS.search(text) or _has_escaped_names(text) for text in texts):
-        return DocumentFacts()
+        return DocumentFacts(text=shown)
     kids = [kid for text in texts for found in _KIDS.finditer(text) for kid in _REFERENCE.findall(found[1])]
     if len(set(kids)) < len(kids):
-        return DocumentFacts()
+        return DocumentFacts(text=shown)
     pages = max(len(kids), sum(len(_PAGE.findall(text)) for text in texts))
-    return DocumentFacts(pages=pages) if pages else DocumentFacts(flaw="has no page")
+    return DocumentFacts(pages=pages, text=shown) if pages else DocumentFacts(flaw="has no page")
 
 
 def _has_escaped_names(text: bytes) -> bool:
@@ -65,21 +85,37 @@ def _unescaped(name: bytes) -> bytes:
     return _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), name)
 
 
-def _object_streams(data: bytes) -> list[bytes] | None:
-    """Return what the object streams hold, which is where newer files have their pages; None for unknown filters."""
+class _TooLargeError(Exception):
+    """A document with more in it than is read."""
+
+
+def _read_streams(data: bytes) -> tuple[list[bytes] | None, int]:
+    """Return what the object streams hold, where newer files have their pages, and how much text all others show.
+
+    Object streams that cannot be read are None. Raises _TooLargeError for more than is unpacked.
+    """
     parts: list[bytes] = []
-    left = MOST_UNPACKED
+    is_whole, shown, left = True, 0, MOST_UNPACKED
     for number, (header, packed) in enumerate(_streams(data)):
         if number == MAX_STREAMS:
-            return None
-        if b"/ObjStm" not in header:
-            continue
+            raise _TooLargeError(f"has more than {MAX_STREAMS:,} streams")
+        holds_objects = b"/ObjStm" in header
+        if not holds_objects and (b"/Filter" not in header or _PICTURE.search(header)):
+            continue  # the text of plain streams is found in the file
         part = _unpacked(header, packed, left)
         left -= len(part or b"")
-        if part is None or left <= 0:
-            return None
-        parts.append(part)
-    return parts
+        if holds_objects and part is not None:
+            parts.append(part)
+        is_whole = is_whole and not (holds_objects and part is None)
+        shown += len(packed) * _PACKING if part is None else _shown_bytes(part)
+    return parts if is_whole else None, shown
+
+
+def _shown_bytes(content: bytes) -> int:
+    """Return the bytes of all strings that are shown as text: at least one for each letter."""
+    shown = (found[0] for pattern in _SHOWN for found in pattern.finditer(content))
+    strings = (string for part in shown for string in _TEXT.findall(part))
+    return sum(len(string) // 2 if string.startswith(b"<") else len(string) for string in strings)
 
 
 def _streams(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
@@ -96,21 +132,26 @@ def _streams(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
 
 
 def _unpacked(header: bytes, packed: memoryview, most: int) -> bytes | None:
-    """Return what a stream holds; None where that cannot be read, or is more than it may be."""
+    """Return what a stream holds, None where that cannot be read; raises _TooLargeError for more than it may be."""
     if b"/Filter" not in header:
-        return bytes(packed[: most + 1])
-    if b"/FlateDecode" not in header or b"/Predictor" in header:
+        return _bounded(bytes(packed[: most + 1]), most)
+    if b"/FlateDecode" not in header or header.count(b"Decode") > 1 or b"/Predictor" in header:
         return None
     unpacking = zlib.decompressobj()
     parts: list[bytes] = []
+    size = 0
     try:
         for start in range(0, len(packed), _STEP):  # in steps: what stands behind its end is copied
-            parts.append(unpacking.decompress(packed[start : start + _STEP], most))
-            most -= len(parts[-1])
+            parts.append(_bounded(unpacking.decompress(packed[start : start + _STEP], most - size + 1), most - size))
+            size += len(parts[-1])
             if unpacking.eof:
                 return b"".join(parts)
-            if most <= 0 or unpacking.unconsumed_tail:
-                return None
     except zlib.error:
         return None
     return None
+
+
+def _bounded(part: bytes, most: int) -> bytes:
+    if len(part) > most:
+        raise _TooLargeError(f"unpacks to more than {MOST_UNPACKED:,} bytes besides its pictures")
+    return part
