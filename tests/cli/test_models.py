@@ -48,6 +48,18 @@ def test_the_server_of_a_declared_model_is_asked(shell: Shell, rehearsal: Forked
         ("antropic", {}, 3, "unknown provider 'antropic'"),
         ("openai", {"OPENAI_API_KEY": ""}, 3, "openai needs an API key"),
         ("openai", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, 4, "the connection was refused"),
+        (
+            "bedrock-claude",
+            {"AWS_REGION": "us-east-1", "AWS_BEARER_TOKEN_BEDROCK": "key"},
+            3,
+            "bedrock-claude has no list of its models",
+        ),
+        (
+            "vertex-claude",
+            {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "global", "VERTEX_ACCESS_TOKEN": "key"},
+            3,
+            "vertex-claude has no list of its models",
+        ),
     ],
 )
 def test_what_cannot_be_listed_says_why(

@@ -69,6 +69,7 @@ class Provider:
     tiers: Mapping[str, str] = field(default_factory=dict)  # of service that can be asked for, with its own words
     batches: BatchForm = BatchForm.NONE
     counts: bool = False  # a free endpoint counts the tokens of a request; of OpenAI, one that goes through Responses
+    lists: bool = True  # its server lists the models that it has
     responses: bool = False  # its server is known to have OpenAI's Responses API
 
     @property
@@ -174,6 +175,7 @@ _KNOWN = (
         name="bedrock-claude",
         api=ANTHROPIC,
         base_url="https://bedrock-mantle.{REGION}.api.aws/anthropic",
+        lists=False,
         key_variable="AWS_BEARER_TOKEN_BEDROCK",
         prices="aws",
     ),
@@ -195,6 +197,7 @@ _KNOWN = (
         prices="google",
         global_prices=True,
         raw_predict=True,
+        lists=False,
     ),
     _hosted(
         "openrouter",
