@@ -70,6 +70,14 @@ def test_what_cannot_be_listed_says_why(
     assert (refused.code, said in refused.err) == (code, True), refused
 
 
+def test_an_effort_that_nobody_knows_is_told_with_those_that_there_are(shell: Shell) -> None:
+    shell.folder.joinpath("muster.toml").write_text('[agents.opus]\nkind = "anthropic"\nmodel = "claude-opus-5-5"\n')
+    refused = shell.muster("ask", "opus+bogus", "Hello")
+    assert refused.code == 3
+    assert "'bogus' is not an effort" in refused.err
+    assert "low, medium, high" in refused.err
+
+
 async def test_the_official_clients_read_the_lists(rehearsal: ForkedRehearsal) -> None:
     async with anthropic.AsyncAnthropic(base_url=rehearsal.anthropic, api_key="k") as client:
         assert "claude-opus-5" in [model.id async for model in client.models.list()]

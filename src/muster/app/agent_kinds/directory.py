@@ -18,7 +18,7 @@ from muster.app.agent_kinds.providers import BatchAgents, ModelEntry, api_of, wi
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
-from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
+from muster.domain.effort import EFFORT, EFFORT_MARK, EFFORTS, split_effort
 from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
 from muster.domain.flaw import nearest
 from muster.domain.price import Price, ServiceTier
@@ -298,6 +298,11 @@ class AgentDirectory:
                 media=media_support_of(provider, model),
             )
             return self._known(profile, provider, model, None)
+        agent, _, effort = name.rpartition(EFFORT_MARK)
+        if agent in self._settings.agents:
+            raise BadConfiguration(
+                f"agent {name!r}: {effort!r} is not an effort", suggestions=(f"name one of {', '.join(EFFORTS)}",)
+            )
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
 
     def _declared(self, name: str, section: ModelSection) -> ModelEntry:
