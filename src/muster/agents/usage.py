@@ -90,8 +90,8 @@ def _unpriced(pricing: Pricing, tier: str, geo: str) -> Trace:
     if pricing.of("", geo) is None:
         return Trace(note=f"inference took place in {geo!r}, where its price is not known, {_BOOKED}")
     return Trace(
-        note=f"it was served in the tier {tier[:MAX_TIER_NAME]!r}, whose price is not known, {_BOOKED}; in the section of "
-        'the agent, service_tier = "default" keeps it in the standard tier, and tier_price tells the price'
+        note=f"it was served in the tier {tier[:MAX_TIER_NAME]!r}, whose price is not known, {_BOOKED}; in the section "
+        'of the agent, service_tier = "default" keeps it in the standard tier, and tier_price tells the price'
     )
 
 

@@ -74,6 +74,7 @@ class Provider:
     auto_tier: str = ""  # the tier that may serve a request which names none, or `auto`, beside the standard one
     batches: BatchForm = BatchForm.NONE
     counts: bool = False  # a free endpoint counts the tokens of a request; of OpenAI, one that goes through Responses
+    lists: bool = True  # its server lists the models that it has
     responses: bool = False  # its server is known to have OpenAI's Responses API
     geos: tuple[str, ...] = ()  # where inference can be asked to take place; its answers name where it did
     regions: Mapping[str, Decimal] = field(default_factory=dict)  # patterns of hosts, with the factor of their prices
@@ -201,6 +202,7 @@ _KNOWN = (
         name="bedrock-claude",
         api=ANTHROPIC,
         base_url="https://bedrock-mantle.{REGION}.api.aws/anthropic",
+        lists=False,
         key_variable="AWS_BEARER_TOKEN_BEDROCK",
         prices="aws",
     ),
@@ -222,6 +224,7 @@ _KNOWN = (
         prices="google",
         global_prices=True,
         raw_predict=True,
+        lists=False,
     ),
     _hosted(
         "openrouter",

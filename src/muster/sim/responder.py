@@ -38,13 +38,16 @@ class Responder:
         """Understand a request, and refuse what its model does not have or take."""
         ask = dialect.read(body)
         self._check_model(ask)
+        _require_context(ask, self._options.context_tokens)
         if not self._thinks:
             return ask
         plan = dialect.plan(body, batch=batch)
         self._book.look(plan)
         if plan.refusal is not None:
             raise plan.refusal
-        return replace(ask, plan=plan)
+        asked = replace(ask, plan=plan)
+        _require_context(asked, ask.context)
+        return asked
 
     def answer(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> SimAnswer:
         """Return the answer to a request, and count it."""
@@ -94,13 +97,14 @@ class Responder:
         models = self._options.models
         if models != ANY_MODEL and not any(fnmatchcase(ask.model, glob) for glob in models):
             raise SimRefusal(404, f"model: {ask.model} does not exist", code="model_not_found", param="model")
-        most = self._options.context_tokens
-        if most is None:
-            return
-        tokens = sent_tokens(ask)
-        if tokens > most:
-            message = f"prompt is too long: {tokens} tokens > {most} maximum"
-            raise SimRefusal(400, message, code="context_length_exceeded", param="messages")
+
+
+def _require_context(ask: Ask, most: int | None) -> None:
+    """Refuse a request with more tokens than are read."""
+    tokens = 0 if most is None else sent_tokens(ask)
+    if most is not None and tokens > most:
+        message = f"prompt is too long: {tokens} tokens > {most} maximum"
+        raise SimRefusal(400, message, code="context_length_exceeded", param="messages")
 
 
 def name_of(body: dict[str, Json]) -> str:

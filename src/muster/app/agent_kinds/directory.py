@@ -19,7 +19,7 @@ from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
 from muster.domain.dispatch import LIVE, Dispatch, Fallback, Mode
-from muster.domain.effort import EFFORT, EFFORT_MARK, require_output, split_effort
+from muster.domain.effort import EFFORT, EFFORT_MARK, EFFORTS, require_output, split_effort
 from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
 from muster.domain.flaw import nearest
 from muster.domain.price import Price, ServiceTier
@@ -299,6 +299,11 @@ class AgentDirectory:
                 media=media_support_of(provider, model),
             )
             return self._known(profile, provider, model, None)
+        agent, _, effort = name.rpartition(EFFORT_MARK)
+        if agent in self._settings.agents:
+            raise BadConfiguration(
+                f"agent {name!r}: {effort!r} is not an effort", suggestions=(f"name one of {', '.join(EFFORTS)}",)
+            )
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
 
     def _declared(self, name: str, section: ModelSection) -> ModelEntry:

@@ -68,6 +68,7 @@ class Anthropic:
             stream=body.get("stream") is True,
             marks=marks_of(_with_tools(body)),
             media=_media(body),
+            context=anthropic_model(_model(body)).context,
             tier=_tier(body),
             tiers=TIERS,
             fast=body.get("speed") == "fast",

@@ -63,6 +63,7 @@ class Ask:
     stream_usage: bool = False  # the stream ends with its usage (OpenAI)
     marks: tuple[Mark, ...] = ()
     media: int = 0  # tokens of images and documents
+    context: int | None = None  # tokens that its model reads; more are refused by a server that thinks
     tier: str | None = None  # the tier of service that it names
     tiers: tuple[str, ...] = TIERS  # that its provider has
     names_tier: bool = False  # so the answer names it too (OpenAI)
