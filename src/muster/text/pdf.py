@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MOST_UNPACKED = 64_000_000  # bytes of the streams of a document, besides its pictures
+MAX_UNPACKED = 64_000_000  # bytes of the streams of a document, besides its pictures
 MAX_STREAMS = 200_000  # of a document
-LONGEST_HEADER = 4_096  # bytes of the dictionary before a stream
+MAX_HEADER = 4_096  # bytes of the dictionary before a stream
 _STEP = 65_536  # bytes that are unpacked at once
 _END, _END_WITHIN = b"%%EOF", 1_024  # bytes before the end, white space not counted
 
@@ -95,7 +95,7 @@ def _read_streams(data: bytes) -> tuple[list[bytes] | None, int]:
     Object streams that cannot be read are None. Raises _TooLargeError for more than is unpacked.
     """
     parts: list[bytes] = []
-    is_whole, shown, left = True, 0, MOST_UNPACKED
+    is_whole, shown, left = True, 0, MAX_UNPACKED
     for number, (header, packed) in enumerate(_streams(data)):
         if number == MAX_STREAMS:
             raise _TooLargeError(f"has more than {MAX_STREAMS:,} streams")
@@ -123,7 +123,7 @@ def _streams(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
     view = memoryview(data)
     begin, end = 0, -1
     for found in _STREAM.finditer(data):
-        header = data[max(begin, found.start() - LONGEST_HEADER) : found.start()].rpartition(b"obj")[2]
+        header = data[max(begin, found.start() - MAX_HEADER) : found.start()].rpartition(b"obj")[2]
         begin = found.end()
         if end < begin:  # each end is looked for once, however many streams seem to have it
             end = data.find(b"endstream", begin)
@@ -153,5 +153,5 @@ def _unpacked(header: bytes, packed: memoryview, most: int) -> bytes | None:
 
 def _bounded(part: bytes, most: int) -> bytes:
     if len(part) > most:
-        raise _TooLargeError(f"unpacks to more than {MOST_UNPACKED:,} bytes besides its pictures")
+        raise _TooLargeError(f"unpacks to more than {MAX_UNPACKED:,} bytes besides its pictures")
     return part
