@@ -238,6 +238,17 @@ async def test_an_image_that_is_too_large_for_its_provider_is_refused_with_the_l
         assert not await m.runs.list()
 
 
+@pytest.mark.parametrize("dispatch", ["live", "batch"])
+async def test_a_document_that_is_too_long_is_refused_before_anything_is_stored(tmp_path: Path, dispatch: str) -> None:
+    async with rehearsal(tmp_path) as (m, server):
+        for model in MODELS:
+            with pytest.raises(BadArgument, match="5,000 pages"):
+                await m.ask(model, ["What?", muster.document(pdf(5_000))], dispatch=dispatch)
+        assert server.audit.calls == 0
+        assert not await m.runs.list()
+    assert stored(tmp_path, "SELECT COUNT(*) FROM media") == [(0,)]
+
+
 async def test_what_a_run_shows_is_given_to_whoever_may_see_the_run(tmp_path: Path) -> None:
     async with rehearsal(tmp_path) as (m, _):
         await m.ask(MODELS[0], ["What?", IMAGE], name="first")

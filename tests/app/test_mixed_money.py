@@ -1,5 +1,6 @@
 """Requests that mix thinking, the prompt cache, tiers of service and images: what is booked is what was paid."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.effort import EFFORT
 from muster.domain.money import Lane
 from muster.domain.patience import Patience
-from muster.domain.price import ServiceTier
+from muster.domain.price import Rates, ServiceTier
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import Settings, load_settings
 from muster.sim.options import Options
-from muster.sim.protocols.ask import PROJECT_TIERS
+from muster.sim.protocols.ask import GEOS, PROJECT_TIERS
 from muster.sim.server import Server, serve
 from muster.text.media_files import media_in
 from tests.pictures import pdf, png
@@ -27,7 +28,8 @@ from tests.pictures import pdf, png
 TIERS = ("auto", "default", "flex", "priority")
 FORMS = ("chat", "responses")
 SHARED = "words that many requests begin with " * 200
-NAMES = ("claude", *(f"{form}-{tier}" for form in FORMS for tier in TIERS))
+CLAUDE = ("unset", "auto", "default")  # of which the first two may be served by the tier priority
+NAMES = (*(f"claude-{tier}" for tier in CLAUDE), *(f"{form}-{tier}" for form in FORMS for tier in TIERS))
 PATIENCE = Patience(settle=0.01, poll_first=0.01, poll_longest=0.05)
 
 ASKED = st.fixed_dictionaries(
@@ -43,7 +45,18 @@ ASKED = st.fixed_dictionaries(
 )
 
 
-SECTIONS = '[agents.claude]\nkind = "anthropic"\nmodel = "claude-haiku-5-5"\nservice_tier = "default"\n' + "".join(
+def claude(tier: str) -> str:
+    """Write the section of a model whose account has a priority tier, which costs twice the price."""
+    section = f'[agents.claude-{tier}]\nkind = "anthropic"\nmodel = "claude-haiku-5-5"\n'
+    if tier != "unset":
+        section += f'service_tier = "{tier}"\n'
+    price = listed_price("claude-haiku-5-5")
+    assert price is not None
+    rates = ", ".join(f"{rate.name} = {2 * getattr(price.base, rate.name)}" for rate in fields(Rates))
+    return section if tier == "default" else f"{section}tier_price = {{ {rates} }}\n"
+
+
+SECTIONS = "".join(map(claude, CLAUDE)) + "".join(
     f'[agents.{form}-{tier}]\nkind = "openai"\nmodel = "gpt-5-mini"\nwire = "{form}"\nservice_tier = "{tier}"\n'
     for form in FORMS
     for tier in TIERS
@@ -82,12 +95,17 @@ async def mixed(ctx: Context, spec: Any) -> None:
 
 
 @settings(max_examples=settings().max_examples // 3)
-@given(st.lists(ASKED, min_size=1, max_size=3), st.sampled_from(PROJECT_TIERS), st.sampled_from(Mode))
+@given(
+    st.lists(ASKED, min_size=1, max_size=3),
+    st.sampled_from(PROJECT_TIERS),
+    st.sampled_from(GEOS),
+    st.sampled_from(Mode),
+)
 async def test_what_is_paid_is_booked_and_was_reserved(
-    tmp_path_factory: pytest.TempPathFactory, spec: list[dict[str, Any]], project: str, mode: Mode
+    tmp_path_factory: pytest.TempPathFactory, spec: list[dict[str, Any]], project: str, geo: str, mode: Mode
 ) -> None:
     folder = tmp_path_factory.mktemp("money")
-    async with serve(Options(price_of=listed_price, thinking=True, tier=project, batch_ms=1.0)) as server:
+    async with serve(Options(price_of=listed_price, thinking=True, tier=project, geo=geo, batch_ms=1.0)) as server:
         async with open_muster(settings=settings_of(folder, server), patience=PATIENCE) as m:
             run = await (await m.start("test-mixed-money", spec, dispatch=Dispatch(mode=mode))).wait()
             attempts = await m._backend.store.archive.attempts(run.id)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.money import Lane
 from muster.domain.provider import PROVIDERS
 from muster.settings import load_settings
+from muster.settings.file import Misfit, read_agent
 from muster.settings.sections import KINDS, ModelSection
 from muster.sim.server import serve
 from tests.app.test_directory import directory
@@ -107,10 +108,58 @@ def test_a_deployment_costs_what_the_model_costs_that_it_is_priced_as(tmp_path: 
         directory(tmp_path, text + 'priced_as = "openai/gpt-nonsense"\n').find("mine")
 
 
-@pytest.mark.parametrize(("key", "told"), [("n", "more than is reserved"), ("max_tokens", "use max_tokens")])
-def test_what_muster_says_itself_cannot_be_set_beside_it(tmp_path: Path, key: str, told: str) -> None:
-    with pytest.raises(BadConfiguration, match=f"'{key}' cannot be set there: .*{told}"):
-        directory(tmp_path, f'[agents.mine]\nkind = "openai"\nmodel = "m"\nextra = {{ {key} = 2 }}\n')
+OWN_SERVER: dict[str, Any] = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "price": {"input": 0, "output": 0}}
+
+
+@pytest.mark.parametrize("spell", [str.lower, str.upper, str.title])
+def test_what_muster_says_itself_or_would_cost_more_cannot_be_set_of_any_server(spell: Callable[[str], str]) -> None:
+    told = {"n": "more than is reserved", "max_tokens": "use max_tokens", "inference_geo": "use inference_geo"}
+    refused = (
+        *told, "models", "plugins", "route", "provider", "search_parameters", "web_search_options", "extra_body",
+        "modalities", "audio", "prediction", "functions", "context_management", "best_of", "tools", "model",
+        "num_predict",
+    )  # fmt: skip
+    sections: list[dict[str, Any]] = [{"kind": kind} for kind in ("openai", "anthropic", "openrouter", "ollama")]
+    for section in (*sections, OWN_SERVER):
+        for name in refused:
+            with pytest.raises(Misfit, match=f"'{spell(name)}' cannot be set there.*{told.get(name, '')}"):
+                read_agent("x", {**section, "model": "m", "extra": {spell(name): {"n": 2}}})
+
+
+def test_a_server_with_list_prices_is_sent_only_fields_that_cost_nothing() -> None:
+    usual = {"top_k": 5, "logit_bias": {"1": -1}, "user": "u", "text": {"verbosity": "low"}, "guided_json": {}}
+    assert read_agent("x", {"kind": "openai", "model": "m", "extra": usual}).kind == "openai"
+    for kind, base_url in (("openai", None), ("anthropic", "http://127.0.0.1:9"), ("openrouter", None)):
+        address = {} if base_url is None else {"base_url": base_url}
+        with pytest.raises(Misfit, match=r"'brand_new' may cost more than is reserved; .* top_k, .*metadata"):
+            read_agent("x", {"kind": kind, "model": "m", "extra": {"brand_new": 1}, **address})
+    sections: list[dict[str, Any]] = [{"kind": "llamacpp"}, {"kind": "vllm"}, OWN_SERVER]
+    for section in sections:
+        assert read_agent("x", {**section, "model": "m", "extra": {"brand_new": 1}}).kind == section["kind"]
+
+
+@pytest.mark.parametrize(
+    ("section", "header", "key"),
+    [
+        ({"kind": "openai", "key_env": "MINE"}, "Authorization", "key_env"),
+        ({"kind": "anthropic", "key_env": "MINE"}, "X-API-Key", "key_env"),
+        ({"kind": "anthropic", "key_env": "MINE", "base_url": "https://x.example"}, "x-api-key", "key_env"),
+        ({"kind": "anthropic", "key_env": "MINE", "base_url": "https://x.example"}, "authorization", None),
+        ({"kind": "vllm", "key_command": ["print-key"]}, "authorization", "key_command"),
+        ({"kind": "anthropic"}, "authorization", "ANTHROPIC_API_KEY"),
+        ({"kind": "openai", "base_url": "https://x.example/v1"}, "authorization", None),  # no key is sent there
+        ({"kind": "vllm"}, "Authorization", None),
+        ({"kind": "openai", "key_env": "MINE"}, "api-key", None),  # of a gateway, beside the key
+        ({"kind": "anthropic", "key_env": "MINE"}, "anthropic-version", None),
+    ],
+)
+def test_a_header_does_not_replace_a_key(section: dict[str, Any], header: str, key: str | None) -> None:
+    said = {**section, "model": "m", "headers": {header: "$OTHER"}}
+    if key is None:
+        assert read_agent("x", said).kind == section["kind"]
+        return
+    with pytest.raises(Misfit, match=f"headers: '{header}' cannot stand beside the key, which {key} names"):
+        read_agent("x", said)
 
 
 @asynccontextmanager

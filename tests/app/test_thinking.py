@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import muster
 from muster.app.views.calls import call_view
 from muster.domain.call import message_of
 from muster.domain.content import BlockKind
+from muster.domain.rules import CURRENT_RULES
 from muster.testing.sim import RehearsalProcess
 from muster.text.views import plain
 
@@ -171,21 +174,27 @@ async def test_thinking_of_another_conversation_is_left_out_and_the_run_says_so_
     assert (sim.audit().thinking.returned, sim.audit().thinking.mismatched) == (0, 0)
 
 
-async def test_thinking_of_another_model_is_left_out(
-    tmp_path: Path, sim: RehearsalProcess, agents: dict[str, Any], kind: str
+@pytest.mark.parametrize("rules", [CURRENT_RULES, 9])
+async def test_thinking_of_another_model_is_left_out_and_that_of_the_new_one_comes_back(
+    tmp_path: Path, sim: RehearsalProcess, agents: dict[str, Any], kind: str, rules: int
 ) -> None:
     async with muster.open(tmp_path, agents=agents) as m:
         run = await m.start(loop, {}, name="loop")
         await run.result()
         keys = [call.key for call in await m.runs.calls(run.id)]
         fork = await m.runs.fork("loop", keys[1])
+    with closing(sqlite3.connect(tmp_path / "muster.db")) as store, store:
+        store.execute("UPDATE runs SET rules = ?", (rules,))
     sim.reset()
     first, agents["model"]["model"] = MODELS[kind]
     async with muster.open(tmp_path, agents=agents) as m:
         assert await m.runs.drive(fork).result() == "It is here."
         told = [event.data["reason"] for event in await m.runs.events(fork.id) if event.kind == "agent.blocks_unsent"]
     assert told == [f"it comes from {kind}/{first}"]
-    assert sim.audit().thinking.mismatched == 0
+    new = TURNS - 1  # requests; under the rules of older runs nothing comes back, as it did not when they were started
+    returned, missing, mismatched = came_back(sim)
+    assert (returned, mismatched) == (sum(range(new)) if rules == CURRENT_RULES else 0, 0)
+    assert returned + missing == sum(range(TURNS))
 
 
 @pytest.mark.parametrize("kind", ["openai"])

@@ -48,6 +48,18 @@ def test_the_server_of_a_declared_model_is_asked(shell: Shell, rehearsal: Forked
         ("antropic", {}, 3, "unknown provider 'antropic'"),
         ("openai", {"OPENAI_API_KEY": ""}, 3, "openai needs an API key"),
         ("openai", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, 4, "the connection was refused"),
+        (
+            "bedrock-claude",
+            {"AWS_REGION": "us-east-1", "AWS_BEARER_TOKEN_BEDROCK": "key"},
+            3,
+            "bedrock-claude has no list of its models",
+        ),
+        (
+            "vertex-claude",
+            {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "global", "VERTEX_ACCESS_TOKEN": "key"},
+            3,
+            "vertex-claude has no list of its models",
+        ),
     ],
 )
 def test_what_cannot_be_listed_says_why(
@@ -56,6 +68,14 @@ def test_what_cannot_be_listed_says_why(
     shell.variables |= variables
     refused = shell.muster("agents", "models", name)
     assert (refused.code, said in refused.err) == (code, True), refused
+
+
+def test_an_effort_that_nobody_knows_is_told_with_those_that_there_are(shell: Shell) -> None:
+    shell.folder.joinpath("muster.toml").write_text('[agents.opus]\nkind = "anthropic"\nmodel = "claude-opus-5-5"\n')
+    refused = shell.muster("ask", "opus+bogus", "Hello")
+    assert refused.code == 3
+    assert "'bogus' is not an effort" in refused.err
+    assert "low, medium, high" in refused.err
 
 
 async def test_the_official_clients_read_the_lists(rehearsal: ForkedRehearsal) -> None:

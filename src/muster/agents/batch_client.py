@@ -112,7 +112,8 @@ async def listed_since(fetch_page: FetchPage, since: float) -> AsyncIterator[Lis
 
 def member_pricing(tariff: Tariff) -> Pricing:
     """Return what the members of a batch cost."""
-    return Pricing(standard=tariff.batch, asked=None)
+    us = None if tariff.batch_us is None else Pricing(standard=tariff.batch_us, asked=None)
+    return Pricing(standard=tariff.batch, asked=None, geo=tariff.geo, us=us)
 
 
 PRICE = "batch_price = { input = 0.50, output = 2.50 }"
@@ -123,11 +124,13 @@ def quoter(
 ) -> Callable[[Request, int], Quote]:
     """Return the function for the maximum cost of a member: every byte a token at the highest rate, and max_tokens."""
 
+    pricing = member_pricing(tariff)
+
     def quote(request: Request, size: int) -> Quote:
         if tariff.batch is None and not unpriced_ok:
             raise _no_price(name, tariff, near)
         ceiling = ceiling_of(request, size)
-        most = tariff.batch.most(ceiling.input, ceiling.output) if tariff.batch else NOTHING
+        most = pricing.most(ceiling.input, ceiling.output) if tariff.batch else NOTHING
         return Quote(most=most, tokens=size // BYTES_PER_TOKEN + ceiling.output)
 
     return quote

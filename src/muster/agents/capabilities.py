@@ -73,6 +73,15 @@ def _without_place(model: str) -> str:
     return model[max(0, model.find(_CLAUDE)) :]
 
 
+# Models from before Claude Opus 4.6: their inference cannot be kept in a place, and costs the same everywhere.
+_WITHOUT_GEO = ("claude-[123]*", "claude-instant*", "claude-*-4", "claude-*-4-[0-5]*", "claude-*-4-latest")
+
+
+def takes_geo(model: str) -> bool:
+    """Return whether inference of a model of Anthropic can be kept in a place; of one that nobody knows it can."""
+    return not any(fnmatchcase(model, pattern) for pattern in _WITHOUT_GEO)
+
+
 _ASKED_TO_THINK = OutputTraits(needs_thinking=True)
 _REASONS = OutputTraits(thinks_at="medium")
 # By the name alone, whoever serves the model: others than its maker write a dot or a hyphen between numbers, and a
@@ -86,6 +95,7 @@ _TRAITS = (
     ("claude-[a-z]*-5*", OutputTraits(thinks_at="high")),
     ("claude-*", _ASKED_TO_THINK),
     ("gpt-5*-chat*", NO_TRAITS),
+    ("gpt-5-pro*", OutputTraits(thinks_at="medium", most=272_000)),
     ("gpt-5*", OutputTraits(thinks_at="medium", most=128_000)),
     ("gpt-6*", _REASONS),
     ("o[34]*", OutputTraits(thinks_at="medium", most=100_000)),
@@ -98,3 +108,13 @@ def traits_of(model: str) -> OutputTraits:
     """Return how much a model writes, as far as its name tells."""
     name = _without_place(model.rpartition("/")[2].lower())
     return next((found for pattern, found in _TRAITS if fnmatchcase(name, pattern)), NO_TRAITS)
+
+
+def max_output_of(provider: str, model: str, *, own_address: bool = False) -> int | None:
+    """Return the limit above which the maker of a model refuses a request; None where the limit is not known.
+
+    At an address of the user's own a name of OpenAI's may be that of any model.
+    """
+    if provider not in _MODELS or (own_address and _MODELS[provider] is _OPENAI):
+        return None
+    return traits_of(model).most

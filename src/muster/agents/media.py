@@ -6,11 +6,14 @@ A model that is not listed is not shown any, unless its section says that it can
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
-from muster.domain.media import MediaKind, MediaSupport, TokenFormula
+from muster.agents.prices import context_of
+from muster.domain.media import MAX_PAGES, MediaKind, MediaSupport, TokenFormula
+from muster.domain.provider import PROVIDERS
 
 _IMAGES = frozenset({MediaKind.IMAGE})
 _ALL = frozenset(MediaKind)
 _MEGABYTE = 1 << 20
+_SMALL_CONTEXT, _PAGES_OF_SMALL_CONTEXT = 200_000, 100  # of Anthropic: fewer pages for models that read less
 
 # Patches of 28 pixels or a token for 750 of them: smaller patches are no less than either.
 _ANTHROPIC = TokenFormula(patch=27, most=4_800, unknown=4_800)
@@ -34,9 +37,24 @@ def media_support_of(
     kinds = _kinds(provider, name, own_address=own_address) if told is None else frozenset(map(MediaKind, told))
     if not kinds:
         return None
-    if provider == "anthropic":
-        return MediaSupport(kinds=kinds, formula=_ANTHROPIC, image_bytes=5 * _MEGABYTE, request_bytes=30 * _MEGABYTE)
-    return MediaSupport(kinds=kinds, formula=_formula(provider, name, own_address=own_address))
+    context = None if own_address or MediaKind.DOCUMENT not in kinds else _context_of(provider, model)
+    if provider != "anthropic":
+        formula = _formula(provider, name, own_address=own_address)
+        return MediaSupport(kinds=kinds, formula=formula, context=context)
+    return MediaSupport(
+        kinds=kinds,
+        formula=_ANTHROPIC,
+        image_bytes=5 * _MEGABYTE,
+        request_bytes=30 * _MEGABYTE,
+        pages=MAX_PAGES if context is None or context > _SMALL_CONTEXT else _PAGES_OF_SMALL_CONTEXT,
+        context=context,
+    )
+
+
+def _context_of(provider: str, model: str) -> int | None:
+    """Return how many tokens a model reads at most, as far as the price list knows."""
+    known = PROVIDERS.get(provider)
+    return context_of(known.price_list, model.removeprefix(known.publisher)) if known is not None else None
 
 
 def told_media_support(told: Collection[str]) -> MediaSupport | None:

@@ -96,6 +96,12 @@ def _changes(rule: Any, when: datetime) -> bool:
     return start is None or start > when.date()
 
 
+def context_of(provider: str, model: str) -> int | None:
+    """Return how many tokens a model reads at most, or None when the tables do not know."""
+    info = _find(provider, model.lower())
+    return None if info is None else info.context_window
+
+
 def near_models(provider: str, model: str) -> tuple[str, ...]:
     """Return the models in the tables whose names are most like this one, the likeliest first."""
     names = [info.id for each in _snapshot().providers if each.id == provider for info in each.models]

@@ -44,7 +44,7 @@ class Charge(NamedTuple):
 
 _UNCHARGED = Charge(Usage(), NOTHING)
 _STANDARD = ("standard", "on_demand")  # as Anthropic and Groq call the tier that OpenAI calls default
-MAX_TIER_NAME = 40  # characters of the name of a tier
+MAX_TIER_NAME = MAX_GEO = 40  # characters of the names of a tier and of a place
 _BOOKED = "so the cost is unknown and the whole reservation is booked"
 _UNTOLD = Trace(note=f"no usage was reported, {_BOOKED}")
 _NO_INPUT = Trace(note=f"no input tokens were reported for a request with content, {_BOOKED}")
@@ -61,17 +61,19 @@ def charge_of(
     *,
     thought: bool = False,
     served: str = "",
+    geo: str = "",
 ) -> Charge:
     """Return what an answer is charged: by its usage, and the reservation, uncertain, when that is missing or wrong.
 
-    `thought` says that the answer has content that is not read, such as thinking; `served` is the tier that it names.
+    `thought` says that the answer has content that is not read, such as thinking; `served` and `geo` are the tier and
+    the place that it names.
     """
     if reported is Impossible.USAGE:
         return _UNKNOWN if pricing.standard is not None else _UNCHARGED
-    price = pricing.of(served)
+    price = pricing.of(served, geo)
     if price is None and pricing.standard is not None:
         usage = count_bytes(ceiling, text, calls) if reported is None else reported
-        return Charge(usage, NOTHING, Lane.UNCERTAIN, _unpriced(served))
+        return Charge(usage, NOTHING, Lane.UNCERTAIN, _unpriced(pricing, served, geo))
     doubt = _UNTOLD if reported is None else _doubt_of(reported, bool(text or calls or thought))
     if reported is not None and doubt is None:
         return Charge(reported, cost_of(reported, price))
@@ -84,8 +86,13 @@ def charge_of(
     return Charge(usage, NOTHING, Lane.UNCERTAIN, doubt)
 
 
-def _unpriced(tier: str) -> Trace:
-    return Trace(note=f"it was served in the tier {tier[:MAX_TIER_NAME]!r}, whose price is not known, {_BOOKED}")
+def _unpriced(pricing: Pricing, tier: str, geo: str) -> Trace:
+    if pricing.of("", geo) is None:
+        return Trace(note=f"inference took place in {geo!r}, where its price is not known, {_BOOKED}")
+    return Trace(
+        note=f"it was served in the tier {tier[:MAX_TIER_NAME]!r}, whose price is not known, {_BOOKED}; in the section "
+        'of the agent, service_tier = "default" keeps it in the standard tier, and tier_price tells the price'
+    )
 
 
 def tier_in(told: Any) -> str:
@@ -93,6 +100,11 @@ def tier_in(told: Any) -> str:
     if not isinstance(told, str):
         return ""
     return ServiceTier.DEFAULT if told in _STANDARD else told[:MAX_TIER_NAME]
+
+
+def geo_in(told: Any) -> str:
+    """Return where an answer says that inference took place; empty where it says nothing."""
+    return told[:MAX_GEO].lower() if isinstance(told, str) else ""
 
 
 def thinking_of(told: Any, wrote: int) -> int:

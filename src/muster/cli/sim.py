@@ -10,7 +10,7 @@ from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument
 from muster.sim.files import load_faults, load_script
 from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
-from muster.sim.protocols.ask import DEFAULT_TIER, PROJECT_TIERS
+from muster.sim.protocols.ask import DEFAULT_TIER, GEOS, GLOBAL, PROJECT_TIERS
 from muster.sim.server import run
 
 ON, OFF = "on", "off"
@@ -65,6 +65,10 @@ def sim(
     tier: Annotated[
         str, Option("--tier", values=PROJECT_TIERS, help="The service tier of requests that name none.")
     ] = DEFAULT_TIER,
+    inference_geo: Annotated[
+        str,
+        Option("--inference-geo", values=GEOS, help="Where inference of requests that name no place is kept."),
+    ] = GLOBAL,
     state: Annotated[
         Path | None,
         Option("--state", metavar="FILE", help="Load the state from this file at the start and save it at the end."),
@@ -88,6 +92,7 @@ def sim(
         state=state,
         thinking=None if thinking is None else thinking == ON,
         tier=tier,
+        geo=inference_geo,
         price_of=listed_price,
     )
     try:

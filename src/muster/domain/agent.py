@@ -8,7 +8,14 @@ from typing import ClassVar
 
 from muster.domain.call import Reply, Request, Stop
 from muster.domain.canonical import Json, JsonObject
-from muster.domain.effort import NO_TRAITS, ModelCapabilities, OutputTraits, require_room, require_settings
+from muster.domain.effort import (
+    NO_TRAITS,
+    ModelCapabilities,
+    OutputTraits,
+    require_output,
+    require_room,
+    require_settings,
+)
 from muster.domain.errors import BadConfiguration
 from muster.domain.media import MediaSupport, require_media
 from muster.domain.money import Microdollars
@@ -137,6 +144,7 @@ class Profile:
     settings: Mapping[str, Json] | None = None  # of these, what is set where a call sets nothing
     capabilities: ModelCapabilities | None = None  # of a model: what it takes of them; None: not known
     traits: OutputTraits = NO_TRAITS  # of a model: how much it writes
+    max_output: int | None = None  # of a model: the limit above which its provider refuses a request; None: not known
     wires: WireChoice | None = None  # of a model behind OpenAI's API: in which form it is asked
     keeps_budget: bool = False  # it is told what a call may cost, and stops there
     media: MediaSupport | None = None  # the images and documents that it can be shown; None: none
@@ -191,6 +199,7 @@ class Profile:
         limit = rules.limit(
             request.max_tokens, request.usual_tokens, self.max_tokens, self.traits, settings or _NO_SETTINGS
         )
+        require_output(self.name, limit, self.max_output)
         if settings and self.provider:
             require_room(self.name, settings, limit)
         if self.wires is not None:

@@ -67,6 +67,8 @@ class Tariff:
     model: str
     batch: Price | None
     live: Price | None
+    geo: str = ""  # where inference is asked for; empty: the account decides
+    batch_us: Price | None = None  # in a batch, where inference in the US has another price
 
 
 class Phase(StrEnum):

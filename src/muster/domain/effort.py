@@ -132,6 +132,15 @@ def require_room(agent: str, settings: Mapping[str, Json], limit: int) -> None:
         )
 
 
+def require_output(agent: str, limit: int, most: int | None) -> None:
+    """Raise BadConfiguration for a limit of tokens above what the model is known to write."""
+    if most is not None and limit > most:
+        raise BadConfiguration(
+            f"agent {agent!r} cannot write {limit:,} tokens: its model writes {most:,} at most, thinking included",
+            suggestions=(f"set max_tokens to {most} or less", "or leave it out"),
+        )
+
+
 def _is_number(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 

@@ -6,7 +6,7 @@ A request, and the body that is made of it, holds a mark where the bytes belong;
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument, BadConfiguration
 
 MAX_FILE_BYTES = 32_000_000  # of one file
-MAX_PAGES = 600  # of a document whose pages cannot be counted: the most that a provider takes
+MAX_PAGES = 600  # of the documents of a request: the most that any provider takes
 _MARK = re.compile(rb"\x01([0-9a-f]{64})\x01")  # JSON text never has this character: it is written as an escape
 _MARK_SIZE = 66
 _SHORT_SIDE, _LONG_SIDE, _TILE = 768, 2_048, 512  # pixels to which a picture is scaled, and of the tiles of it
@@ -38,6 +38,7 @@ class Media:
     width: int | None = None  # pixels of an image; None: its header does not tell
     height: int | None = None
     pages: int | None = None  # of a document, at most; None: they cannot be counted
+    text: int | None = None  # bytes that a document shows as text, at most; None: they were not counted
     name: str = ""  # of a document, which is told to the provider
 
     @property
@@ -83,6 +84,7 @@ class MediaFile(Media):
             width=self.width,
             height=self.height,
             pages=self.pages,
+            text=self.text,
             name=self.name,
         )
 
@@ -102,6 +104,7 @@ def with_data(media: Media, data: bytes) -> MediaFile:
         width=media.width,
         height=media.height,
         pages=media.pages,
+        text=media.text,
         name=media.name,
         data=data,
     )
@@ -146,7 +149,8 @@ class TokenFormula:
     unknown: int  # tokens of a picture whose size is not known
     tile_base: int = 0
     tile: int = 0  # tokens for each tile
-    page: int = 3_000  # tokens of the text of a page, beside its picture
+    page: int = 3_000  # tokens of the text of a page, beside its picture; a byte of text is one at most
+    least_page: int = 1_000  # tokens of the picture of a page, at least; no provider counts less for one
 
     def image(self, width: int | None, height: int | None) -> int:
         """Return the tokens of a picture."""
@@ -157,12 +161,12 @@ class TokenFormula:
         bounded = tokens if self.most is None else min(tokens, self.most)
         return max(bounded, self.tile_base + self.tile * _tiles(width, height))
 
-    def tokens(self, media: Media) -> int:
-        """Return the tokens of an image or a document."""
+    def tokens(self, media: Media, uncounted: int = MAX_PAGES) -> int:
+        """Return the tokens of an image or a document, which has `uncounted` pages where they cannot be counted."""
         if media.kind is MediaKind.IMAGE:
             return self.image(media.width, media.height)
-        pages = MAX_PAGES if media.pages is None else media.pages
-        return pages * (self.page + self.image(None, None))
+        pages = uncounted if media.pages is None else media.pages
+        return pages * self.image(None, None) + max(pages * self.page, media.text or 0)
 
 
 def _tiles(width: int, height: int) -> int:
@@ -187,6 +191,8 @@ class MediaSupport:
     image_bytes: int | None = None  # of one image, as base64; None: as many as of a request
     request_bytes: int = MAX_FILE_BYTES  # of all of a request, as base64
     most: int = 100  # images and documents of a request
+    pages: int = MAX_PAGES  # of all documents of a request
+    context: int | None = None  # tokens that its model reads at most; None: not known
 
     def require(self, agent: str, media: tuple[Media, ...]) -> None:
         """Raise BadArgument for what is more than the agent takes."""
@@ -199,15 +205,38 @@ class MediaSupport:
         size = sum(each.encoded_size for each in media)
         if size > self.request_bytes:
             raise _too_large(agent, "the images and documents of a request have", size, self.request_bytes)
+        self._require_pages(agent, [each for each in media if each.kind is MediaKind.DOCUMENT])
+
+    def _require_pages(self, agent: str, documents: Sequence[Media]) -> None:
+        """Raise BadArgument for documents that the provider refuses for their pages, or that no context holds."""
+        pages = sum(each.pages or 1 for each in documents)
+        what = f"the {documents[0].label} has" if len(documents) == 1 else "the documents of a request have"
+        if pages > self.pages:
+            raise _too_long(f"{what} {pages:,} pages; {agent} takes {self.pages:,} in a request")
+        least = pages * self.formula.least_page
+        if self.context is not None and least > self.context:
+            raise _too_long(
+                f"{what} {pages:,} pages, which count at least {least:,} tokens; {agent} reads at most {self.context:,}"
+            )
 
     def tokens(self, media: Iterable[Media]) -> int:
         """Return the tokens of all images and documents of a request, at most."""
-        return sum(self.formula.tokens(each) for each in media)
+        return sum(self.formula.tokens(each, self.pages) for each in media)
 
 
 def _too_large(agent: str, what: str, size: int, most: int) -> BadArgument:
     return BadArgument(
         f"{what} {size:,} bytes as base64; {agent} takes {most:,}", suggestions=("scale it down", "or ask with less")
+    )
+
+
+def _too_long(message: str) -> BadArgument:
+    return BadArgument(
+        message,
+        suggestions=(
+            "split it and ask about its parts",
+            "or, if it shows fewer pages, print it to a new PDF: removed pages and earlier versions count as well",
+        ),
     )
 
 

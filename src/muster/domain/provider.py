@@ -6,13 +6,17 @@ All that differs between servers which speak the same API stands here, once; not
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
 
 from muster.domain.errors import BadConfiguration
-from muster.domain.price import ServiceTier
+from muster.domain.price import InferenceGeo, ServiceTier
 
 ANTHROPIC = "anthropic"  # the APIs that are spoken
 OPENAI = "openai"
+OPENAI_HOST = "api.openai.com"  # and those below it, which are its regions
 
 
 class MaxTokens(StrEnum):
@@ -67,9 +71,13 @@ class Provider:
     stream_options: bool = True  # a stream tells its usage only when it is asked to
     raw_predict: bool = False  # the model stands in the address, and not in the body
     tiers: Mapping[str, str] = field(default_factory=dict)  # of service that can be asked for, with its own words
+    auto_tier: str = ""  # the tier that may serve a request which names none, or `auto`, beside the standard one
     batches: BatchForm = BatchForm.NONE
     counts: bool = False  # a free endpoint counts the tokens of a request; of OpenAI, one that goes through Responses
+    lists: bool = True  # its server lists the models that it has
     responses: bool = False  # its server is known to have OpenAI's Responses API
+    geos: tuple[str, ...] = ()  # where inference can be asked to take place; its answers name where it did
+    regions: Mapping[str, Decimal] = field(default_factory=dict)  # patterns of hosts, with the factor of their prices
 
     @property
     def base_variable(self) -> str:
@@ -80,6 +88,11 @@ class Provider:
     def price_list(self) -> str:
         """What the price list calls it."""
         return self.prices or self.name
+
+    def region_factor(self, base_url: str) -> Decimal:
+        """Return by what the prices of an address are multiplied: those of regions are above the global ones."""
+        host = host_of(base_url)
+        return next((factor for glob, factor in self.regions.items() if fnmatchcase(host, glob)), _GLOBAL)
 
     def address(self, variable: Callable[[str], str | None]) -> str:
         """Return the address with its places filled in; raises BadConfiguration for one that is not known."""
@@ -99,6 +112,17 @@ class Provider:
         if not _PLACE.fullmatch(value):
             raise BadConfiguration(f"{names[0]} is not a name that can stand in an address: {value!r}")
         return value
+
+
+_GLOBAL = Decimal(1)
+
+
+def host_of(base_url: str) -> str:
+    """Return the host of an address in lower case; empty where it has none."""
+    try:
+        return urlsplit(base_url).hostname or ""
+    except ValueError:
+        return ""
 
 
 _PLACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})")
@@ -142,8 +166,10 @@ _KNOWN = (
         key_style=KeyStyle.X_API_KEY,
         # How a request names them is a matter of its API.
         tiers={tier: tier.value for tier in (ServiceTier.AUTO, ServiceTier.DEFAULT, ServiceTier.FAST)},
+        auto_tier=ServiceTier.PRIORITY,
         batches=BatchForm.ANTHROPIC,
         counts=True,
+        geos=tuple(InferenceGeo),
     ),
     _hosted(
         "openai",
@@ -152,6 +178,8 @@ _KNOWN = (
         batches=BatchForm.OPENAI,
         counts=True,
         responses=True,
+        # Only models since March 2026 are dearer there; the price list does not say which.
+        regions={f"*.{OPENAI_HOST}": Decimal("1.1")},
     ),
     Provider(
         name="azure",
@@ -174,6 +202,7 @@ _KNOWN = (
         name="bedrock-claude",
         api=ANTHROPIC,
         base_url="https://bedrock-mantle.{REGION}.api.aws/anthropic",
+        lists=False,
         key_variable="AWS_BEARER_TOKEN_BEDROCK",
         prices="aws",
     ),
@@ -195,6 +224,7 @@ _KNOWN = (
         prices="google",
         global_prices=True,
         raw_predict=True,
+        lists=False,
     ),
     _hosted(
         "openrouter",
@@ -226,7 +256,12 @@ _KNOWN = (
     ),
     _hosted("deepseek", "https://api.deepseek.com/v1", limit=MaxTokens.OLD),
     _hosted("xai", "https://api.x.ai/v1", prices="x-ai", responses=True),
-    _hosted("together", "https://api.together.xyz/v1", limit=MaxTokens.OLD),
+    _hosted(
+        "together",
+        "https://api.together.xyz/v1",
+        limit=MaxTokens.OLD,
+        regions={"??-api.together.*": Decimal("1.25")},
+    ),
     _hosted("fireworks", "https://api.fireworks.ai/inference/v1", limit=MaxTokens.OLD, responses=True),
     _hosted("cerebras", "https://api.cerebras.ai/v1", tiers=_TIERS_OF_OPENAI),
     _local("ollama", 11434, batches=BatchForm.OPENAI),

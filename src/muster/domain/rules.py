@@ -1,6 +1,7 @@
 """The rules that hold where nobody names others, by version: they decide what a run asks, and how its answers count.
 
-The limits of tokens are part of the digests of requests; the rules of councils decide whether a call is made at all.
+The limits of tokens, and the blocks that go back, are part of the digests of requests; the rules of councils decide
+whether a call is made at all.
 A run stores the version with which it was started. Resumes, replays, forks and children use that of the run that they
 come from, so that they ask what it asked. A run without one has the first. A change of a default is a new version;
 those that are here never change.
@@ -16,11 +17,13 @@ from muster.domain.errors import BadConfiguration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultRules:
-    """How many tokens an agent may write, and which votes of a council count."""
+    """How many tokens an agent may write, which thinking goes back to it, and which votes of a council count."""
 
     max_tokens: int = 2048  # where neither the caller, nor the question, nor the section of the agent says anything
     section_holds: bool  # what the section says holds for every request; else it is only a default
     leaves_room: bool = False  # beside what is usual for an answer, a model that thinks has room for its thinking
+    # Blocks of earlier answers go back where they fit what is sent, of which others are left out; else all or none.
+    keeps_fitting_blocks: bool = False
     # A round of a council needs a quorum of evaluations that count, and the verdicts of a council that judges are
     # repaired like those of one judge; else who abstains, or weighs nothing, counts for the quorum.
     strict_councils: bool = False
@@ -55,7 +58,7 @@ class DefaultRules:
 
 
 FIRST_RULES = 1  # of runs that store none
-CURRENT_RULES = 9  # of runs that are started now
+CURRENT_RULES = 10  # of runs that are started now
 _RULES: Mapping[int, DefaultRules] = {
     1: DefaultRules(section_holds=False),
     2: DefaultRules(section_holds=True),
@@ -67,6 +70,14 @@ _RULES: Mapping[int, DefaultRules] = {
     8: DefaultRules(section_holds=False, strict_councils=True, orders_councils=True, whole_councils=True),
     9: DefaultRules(
         section_holds=True, leaves_room=True, strict_councils=True, orders_councils=True, whole_councils=True
+    ),
+    10: DefaultRules(
+        section_holds=True,
+        leaves_room=True,
+        keeps_fitting_blocks=True,
+        strict_councils=True,
+        orders_councils=True,
+        whole_councils=True,
     ),
 }
 _ANEW: Mapping[int, int] = {1: 8, 2: 7, 3: 7, 4: 8, 5: 7, 6: 8}  # the same limits with the counting of today

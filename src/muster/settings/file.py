@@ -10,12 +10,10 @@ from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.flaw import nearest
 from muster.domain.money import from_usd
-from muster.domain.price import PRICED_TIERS
-from muster.domain.provider import OPENAI, PROVIDERS
 from muster.settings.gateway import GatewaySection
+from muster.settings.model_rules import model_flaws
 from muster.settings.sections import (
     KINDS,
-    OWN_FIELDS,
     AgentSection,
     BattlesSection,
     ModelSection,
@@ -287,45 +285,9 @@ def read_agent(name: str, found: Any) -> AgentSection:
         raise Misfit((*names, "kind"), choice_error(tuple(KINDS), kind))
     section = fit(found, KINDS[kind], names)
     if isinstance(section, ModelSection):
-        _require_known_body(section, names)
-        _require_tier(section, names)
-        _require_wire(section, names)
-        for key, message in section.flaws():
+        for key, message in model_flaws(section):
             raise Misfit((*names, key), message)
     return section
-
-
-def _require_known_body(section: ModelSection, names: Sequence[str]) -> None:
-    for key in section.extra:
-        if key in OWN_FIELDS:
-            way = f": {OWN_FIELDS[key]}" if OWN_FIELDS[key] else ""
-            raise Misfit((*names, "extra"), f"{key!r} cannot be set there{way}")
-
-
-def _require_tier(section: ModelSection, names: Sequence[str]) -> None:
-    """Refuse a tier of service that the provider does not have, and a price for a tier that has none of its own."""
-    tier = section.service_tier
-    if tier is not None and tier not in section.tiers:
-        has = f"of {section.kind} must be {' or '.join(section.tiers)}" if section.tiers else f"{section.kind} has none"
-        raise Misfit((*names, "service_tier"), f"{has}, not {tier!r}")
-    if section.tier_price is not None and tier not in PRICED_TIERS:
-        raise Misfit((*names, "tier_price"), f"needs a service_tier, one of {', '.join(PRICED_TIERS)}")
-
-
-def _require_wire(section: ModelSection, names: Sequence[str]) -> None:
-    """Refuse a form of the API that the server does not have, and what that form has no field for."""
-    if section.wire is None:
-        return
-    provider = PROVIDERS.get(section.kind)
-    if provider is None or provider.api != OPENAI:
-        raise Misfit((*names, "wire"), f"is of OpenAI's API, which {section.kind} does not speak")
-    if section.wire == "chat":
-        return
-    if not provider.responses:
-        raise Misfit((*names, "wire"), f"{section.kind} has chat completions only; leave wire out")
-    for name in ("seed", "max_tokens_field"):
-        if getattr(section, name) is not None:
-            raise Misfit((*names, name), 'goes with chat completions only: leave it out, or set wire = "chat"')
 
 
 def _budget(found: Any) -> BudgetSection:

@@ -1,7 +1,6 @@
 """The sections of muster.toml that declare agents, one for each kind."""
 
 import shlex
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -50,33 +49,6 @@ class _Agent(Strict, frozen=True, kw_only=True):
     tokens_per_minute: Count | None = None
 
 
-# What Muster says itself in the body of a request, or what would cost more than is reserved; with the key to use.
-OWN_FIELDS: Mapping[str, str] = {
-    "model": "use model",
-    "max_tokens": "use max_tokens",
-    "max_completion_tokens": "use max_tokens",
-    "max_output_tokens": "use max_tokens",
-    "temperature": "use temperature",
-    "seed": "use seed",
-    "system": "use system",
-    "service_tier": "use service_tier",
-    "reasoning_effort": "use effort",
-    "reasoning": "use effort",
-    "output_config": "use effort",
-    "thinking": "use thinking",
-    **dict.fromkeys(("messages", "tools", "tool_choice", "response_format", "stop", "stop_sequences"), ""),
-    **dict.fromkeys(("stream", "stream_options", "top_p", "input", "instructions", "include"), ""),
-    **dict.fromkeys(
-        ("background", "conversation", "previous_response_id", "prompt"),
-        "what is asked, and what it can cost, would not stand in the request",
-    ),
-    **dict.fromkeys(
-        ("n", "best_of", "speed", "web_search_options", "mcp_servers", "container"),
-        "it would cost more than is reserved",
-    ),
-}
-
-
 class CapabilitiesSection(Strict, frozen=True, kw_only=True):
     """What a model takes, where that is not known, or was known wrongly."""
 
@@ -110,6 +82,7 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
     service_tier: Literal["auto", "default", "flex", "priority", "fast"] | None = None  # none: as the provider decides
+    inference_geo: Literal["global", "us"] | None = None  # where inference takes place; none: as the account decides
     tier_price: PriceSection | None = None  # in that tier, where the price list does not have it
     priced_as: str | None = None  # PROVIDER/MODEL whose price holds, for a deployment with a name of its own
     headers: dict[str, str] = field(default_factory=dict)  # besides the key; "$NAME" is the variable NAME
@@ -130,19 +103,6 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     def sent(self) -> dict[str, str]:
         """What is sent with every request beside its body; nobody may read it."""
         return {**self.headers, **self.query}
-
-    def flaws(self) -> Iterator[tuple[str, str]]:
-        """Yield the keys that contradict others, with what is wrong."""
-        if self.thinking_display is not None and self.thinking in (None, "off"):
-            yield "thinking_display", 'needs thinking, for example thinking = "adaptive"'
-        if self.key_command and self.key_env is not None:
-            yield "key_command", "cannot stand beside key_env: say one of them"
-        if self.key_command and not self.key_command[0]:
-            yield "key_command", 'must name a program, such as ["gcloud", "auth", "print-access-token"]'
-        if not self.key_command and self.key_lifetime_secs is not None:
-            yield "key_lifetime_secs", "needs a key_command"
-        if not self.key_command and self.key_pass_env:
-            yield "key_pass_env", "needs a key_command"
 
 
 class _Own(_Agent, frozen=True, kw_only=True):

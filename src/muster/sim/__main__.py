@@ -9,7 +9,7 @@ from pathlib import Path
 from muster.domain.errors import MusterError
 from muster.sim.files import load_faults, load_script
 from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
-from muster.sim.protocols.ask import DEFAULT_TIER, PROJECT_TIERS
+from muster.sim.protocols.ask import DEFAULT_TIER, GEOS, GLOBAL, PROJECT_TIERS
 from muster.sim.server import run
 
 
@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--thinking", choices=("on", "off"), help="whether models think; default: as the script says")
     parser.add_argument("--tier", choices=PROJECT_TIERS, default=DEFAULT_TIER, help="tier of requests that name none")
+    parser.add_argument("--inference-geo", choices=GEOS, default=GLOBAL, help="place of requests that name none")
     parser.add_argument("--state", type=Path, help="file to resume from, written at the end")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input ends")
     return parser
@@ -63,6 +64,7 @@ def _options(given: argparse.Namespace) -> Options:
         state=given.state,
         thinking=None if given.thinking is None else given.thinking == "on",
         tier=given.tier,
+        geo=given.inference_geo,
     )
 
 

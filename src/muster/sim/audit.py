@@ -5,15 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from fractions import Fraction
-from math import ceil
 from typing import Any
 
 from muster.domain.call import Usage
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.money import NOTHING, Microdollars, from_usd, to_usd
 from muster.domain.price import Price, Rates
-from muster.sim.protocols.ask import DEFAULT_TIER, FAST, FLEX, PRIORITY, ThinkingPlan
+from muster.sim.protocols.ask import DEFAULT_TIER, FAST, FLEX, GLOBAL, PRIORITY, US, ThinkingPlan
 
 # Play money for models without a price: round figures, a millionth of a dollar for a token that goes in.
 PLAY_PRICE = Price(
@@ -28,7 +26,8 @@ PLAY_PRICE = Price(
 
 BATCH = "batch"
 # What other tiers cost, as a part of the standard price, where there is no price for them.
-FACTORS = {BATCH: Fraction(1, 2), FLEX: Fraction(1, 2), PRIORITY: Fraction(2), FAST: Fraction(2)}
+FACTORS = {BATCH: Decimal("0.5"), FLEX: Decimal("0.5"), PRIORITY: Decimal(2), FAST: Decimal(2)}
+GEO_FACTORS = {US: Decimal("1.1")}  # of inference that is kept in a place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +135,16 @@ class AuditLog:
         """Note a fault."""
         self._faults[kind] += 1
 
-    def pay(self, digest: str, model: str, usage: Usage, *, tier: str = DEFAULT_TIER, batch: bool = False) -> None:
+    def pay(
+        self,
+        digest: str,
+        model: str,
+        usage: Usage,
+        *,
+        tier: str = DEFAULT_TIER,
+        geo: str = GLOBAL,
+        batch: bool = False,
+    ) -> None:
         """Count an answer; in a batch it costs half."""
         self._by_digest[digest] += 1
         self._tokens["input"] += usage.input
@@ -144,7 +152,7 @@ class AuditLog:
         self._tokens["cache_read"] += usage.cache_read
         self._tokens["cache_write"] += usage.cache_write + usage.cache_write_1h
         name = BATCH if batch else tier
-        cost = self._cost(model, usage, name)
+        cost = self._price(model, name).times(GEO_FACTORS.get(geo, Decimal(1))).cost(usage)
         self._costs[digest] += cost
         self._tiers[name] += cost
 
@@ -177,14 +185,15 @@ class AuditLog:
             cost_by_tier=dict(self._tiers),
         )
 
-    def _cost(self, model: str, usage: Usage, tier: str) -> int:
+    def _price(self, model: str, tier: str) -> Price:
+        """Return the price of a model in a tier: its own, a part of its standard price, or play money."""
         own = next((price for glob, price in self._prices.items() if fnmatchcase(model, glob)), None)
         listed = None if own or tier in (DEFAULT_TIER, BATCH) else self._price_of(model, tier)
         if listed is not None:
-            return listed.cost(usage)
+            return listed
         price = own or self._price_of(model, DEFAULT_TIER)
         self._play_money[model] += price is None
-        return ceil((price or PLAY_PRICE).cost(usage) * FACTORS.get(tier, 1))
+        return (price or PLAY_PRICE).times(FACTORS.get(tier, Decimal(1)))
 
 
 def audit_json(audit: Audit) -> JsonObject:

@@ -7,7 +7,7 @@ from pathlib import Path
 from muster.domain.price import Price
 from muster.domain.script import Script
 from muster.sim.faults import Faults
-from muster.sim.protocols.ask import DEFAULT_TIER
+from muster.sim.protocols.ask import DEFAULT_TIER, GLOBAL
 
 PriceList = Callable[[str, str], Price | None]  # of a model in a tier of service
 
@@ -45,6 +45,7 @@ class Options:
     live_counts: bool | None = None  # whether a batch tells how far it has got; None: as the provider does
     thinking: bool | None = None  # whether models think, and refuse what they do not take; None: as the script says
     tier: str = DEFAULT_TIER  # of requests that name none
+    geo: str = GLOBAL  # where inference takes place of requests that do not say it
 
     @property
     def thinks(self) -> bool:

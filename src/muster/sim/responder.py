@@ -11,6 +11,7 @@ from muster.sim.options import ANY_MODEL, Options
 from muster.sim.protocols.ask import (
     DEFAULT_TIER,
     FAST,
+    NO_GEO,
     Ask,
     SimAnswer,
     SimRefusal,
@@ -21,7 +22,7 @@ from muster.sim.protocols.ask import (
 from muster.sim.protocols.cache import PrefixCache
 from muster.sim.protocols.thinking import think
 
-UNDIGESTED = ("stream", "stream_options", "service_tier", "speed")
+UNDIGESTED = ("stream", "stream_options", "service_tier", "speed", "inference_geo")
 
 
 class Responder:
@@ -37,13 +38,16 @@ class Responder:
         """Understand a request, and refuse what its model does not have or take."""
         ask = dialect.read(body)
         self._check_model(ask)
+        _require_context(ask, self._options.context_tokens)
         if not self._thinks:
             return ask
         plan = dialect.plan(body, batch=batch)
         self._book.look(plan)
         if plan.refusal is not None:
             raise plan.refusal
-        return replace(ask, plan=plan)
+        asked = replace(ask, plan=plan)
+        _require_context(asked, ask.context)
+        return asked
 
     def answer(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> SimAnswer:
         """Return the answer to a request, and count it."""
@@ -61,7 +65,8 @@ class Responder:
         if thought is not None:
             self._book.think(thought.tokens)
         tier = self.tier_of(ask)
-        self._book.pay(name, ask.model, usage, tier=FAST if ask.fast else tier, batch=batch)
+        geo = self.geo_of(ask)
+        self._book.pay(name, ask.model, usage, tier=FAST if ask.fast else tier, geo=geo, batch=batch)
         return SimAnswer(
             number=number,
             digest=name,
@@ -72,12 +77,17 @@ class Responder:
             batch=batch,
             thought=thought,
             tier=tier,
+            geo=geo,
         )
 
     def tier_of(self, ask: Ask) -> str:
         """Return the tier that serves a request: the one that it names, else that of the project."""
         tier = self._options.tier if ask.tier is None else ask.tier
         return tier if tier in ask.tiers else DEFAULT_TIER
+
+    def geo_of(self, ask: Ask) -> str:
+        """Return where inference takes place: where the request says, else where the workspace keeps it."""
+        return (self._options.geo if ask.geo is None else ask.geo) if ask.has_geo else NO_GEO
 
     def forget(self) -> None:
         """Empty the prompt cache."""
@@ -87,13 +97,14 @@ class Responder:
         models = self._options.models
         if models != ANY_MODEL and not any(fnmatchcase(ask.model, glob) for glob in models):
             raise SimRefusal(404, f"model: {ask.model} does not exist", code="model_not_found", param="model")
-        most = self._options.context_tokens
-        if most is None:
-            return
-        tokens = sent_tokens(ask)
-        if tokens > most:
-            message = f"prompt is too long: {tokens} tokens > {most} maximum"
-            raise SimRefusal(400, message, code="context_length_exceeded", param="messages")
+
+
+def _require_context(ask: Ask, most: int | None) -> None:
+    """Refuse a request with more tokens than are read."""
+    tokens = 0 if most is None else sent_tokens(ask)
+    if most is not None and tokens > most:
+        message = f"prompt is too long: {tokens} tokens > {most} maximum"
+        raise SimRefusal(400, message, code="context_length_exceeded", param="messages")
 
 
 def name_of(body: dict[str, Json]) -> str:

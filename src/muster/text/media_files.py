@@ -1,11 +1,13 @@
-"""Images and documents as values: their bytes read once, with digest, type and the size by their header."""
+"""Images and documents as values: their bytes read once, with digest, type and size; broken ones are refused."""
 
 from pathlib import Path
 
 from muster.domain.media import MAX_FILE_BYTES, MediaFile, MediaKind, digest_of
 from muster.text.document_tree import Unreadable
 from muster.text.files import opened
-from muster.text.media import KNOWN, TYPES, is_encrypted, pages_of, pixels_of, type_of
+from muster.text.images import image_facts
+from muster.text.media import KNOWN, TYPES, type_of
+from muster.text.pdf import document_facts
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 
@@ -20,21 +22,43 @@ def media_in(data: bytes, name: str = "", kind: MediaKind | None = None) -> Medi
     found = TYPES[type_]
     if kind is not None and found is not kind:
         raise Unreadable(f"is of the type {type_}, which is not of the kind {kind}")
-    width, height = (pixels_of(data, type_) or (None, None)) if found is MediaKind.IMAGE else (None, None)
-    is_document = found is MediaKind.DOCUMENT
-    if is_document and is_encrypted(data):
-        raise Unreadable("is encrypted; save it without a password")
+    return _document(data, type_, name) if found is MediaKind.DOCUMENT else _image(data, type_)
+
+
+def _image(data: bytes, type_: str) -> MediaFile:
+    facts = image_facts(data, type_)
+    if facts.flaw:
+        raise _broken(data, facts.flaw)
+    width, height = facts.size or (None, None)
     return MediaFile(
-        kind=found,
+        kind=MediaKind.IMAGE,
         type=type_,
         digest=digest_of(data),
         size=len(data),
         width=width,
         height=height,
-        pages=pages_of(data) if is_document else None,
-        name=name if is_document else "",
         data=data,
     )
+
+
+def _document(data: bytes, type_: str, name: str) -> MediaFile:
+    facts = document_facts(data)
+    if facts.flaw:
+        raise _broken(data, facts.flaw)
+    return MediaFile(
+        kind=MediaKind.DOCUMENT,
+        type=type_,
+        digest=digest_of(data),
+        size=len(data),
+        pages=facts.pages,
+        text=facts.text,
+        name=name,
+        data=data,
+    )
+
+
+def _broken(data: bytes, flaw: str) -> Unreadable:
+    return Unreadable(f"{flaw} ({len(data):,} bytes)")
 
 
 def media_at(path: Path, kind: MediaKind | None = None) -> MediaFile:

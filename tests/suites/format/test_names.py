@@ -46,6 +46,16 @@ def test_a_name_close_to_a_known_one_is_wrong(tmp_path: Path, case: dict[str, An
     assert found.endswith(f"; did you mean {meant}?")
 
 
+def test_what_a_case_is_asked_with_is_wrong_where_it_would_be_ignored(tmp_path: Path) -> None:
+    shown = a_case(input={"messages": [{"role": "user", "content": "a"}], "model_effort": "high"}, env_overrides={})
+    found = examine(write_suite(tmp_path, shown, defaults={"model_effort": "low"}))
+    assert sorted(flaw.message.partition(" ")[0] + flaw.message.rpartition(";")[2] for flaw in found.flaws) == [
+        "defaults.model_effort: did you mean model_effort of a case?",
+        "env_overrides: did you mean input.env_overrides of a case?",
+        "input.model_effort: did you mean model_effort of a case?",
+    ]
+
+
 def test_misspelt_names_at_the_top_are_wrong_too(tmp_path: Path) -> None:
     wrong: dict[str, Any] = {"tag": ["x"], "evaluator_cfg": {}, "thresold": None}
     found = examine(write_suite(tmp_path, a_case(), risk_teir="low", tool_sequnce=[], defaults=wrong))

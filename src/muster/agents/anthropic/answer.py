@@ -5,7 +5,7 @@ from typing import Any
 
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, tokens_of
-from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of, tier_in
+from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, geo_in, thinking_of, tier_in
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.canonical import JsonObject
 from muster.domain.content import AnswerBlock, AnswerBlocks, BlockKind
@@ -72,6 +72,7 @@ class AnthropicUsage(typed.Struct, gc=False):
     output_tokens_details: OutputDetails | Stray = None
     service_tier: Any = None
     speed: Any = None
+    inference_geo: Any = None
 
 
 class Block(typed.Struct, gc=False):
@@ -151,7 +152,16 @@ def reply_of(
     """Return a message of the model as a reply, with its `raw` blocks where text and uses of tools are not all."""
     text, calls = _content(said.content)
     served = pricing.tier_told(_served(said.usage))
-    charge = charge_of(_usage(said.usage), pricing, ceiling, text, calls, thought=raw is not None, served=served)
+    charge = charge_of(
+        _usage(said.usage),
+        pricing,
+        ceiling,
+        text,
+        calls,
+        thought=raw is not None,
+        served=served,
+        geo=geo_in(said.usage.inference_geo) if isinstance(said.usage, AnthropicUsage) else "",
+    )
     return Reply(
         text=text,
         stop=_STOPS.get(said.stop_reason or "", Stop.OTHER),

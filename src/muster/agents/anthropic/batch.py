@@ -42,10 +42,10 @@ PAGE = 100
 _PATH = "/v1/messages/batches"
 
 
-def encode(request: Request, model: str, *, cache: bool) -> bytes:
+def encode(request: Request, model: str, *, cache: bool, geo: str = "") -> bytes:
     """Write the parameters of a member; what its request says of the cache goes before what the batch says."""
     marked = replace(request, cache=KEPT) if cache and request.cache is None else request
-    return wire.encode(marked, model)
+    return wire.encode(marked, model, geo=geo)
 
 
 class AnthropicBatches:

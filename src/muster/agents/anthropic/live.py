@@ -202,7 +202,9 @@ class AnthropicWire(ModelWire):
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""
         raw = VERTEX_VERSION if self.provider.raw_predict else ""
-        return wire.encode(request, self.model, stream=stream, tier=self.pricing.asked or "", raw=raw)
+        return wire.encode(
+            request, self.model, stream=stream, tier=self.pricing.asked or "", geo=self.pricing.geo, raw=raw
+        )
 
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
         """Read a success, or raise the error that hides in it."""

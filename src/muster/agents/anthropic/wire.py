@@ -19,7 +19,9 @@ TIERS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def encode(request: Request, model: str, *, stream: bool = False, tier: str = "", raw: str = "") -> bytes:
+def encode(
+    request: Request, model: str, *, stream: bool = False, tier: str = "", geo: str = "", raw: str = ""
+) -> bytes:
     """Write a request as the body of a POST; `raw` is the version for servers that have the model in the address."""
     body = params(request, model)
     if raw:
@@ -27,6 +29,8 @@ def encode(request: Request, model: str, *, stream: bool = False, tier: str = ""
     if tier:
         name, word = TIERS[tier]
         body[name] = word
+    if geo:
+        body["inference_geo"] = geo
     if stream:
         body["stream"] = True
     return to_json(body)

@@ -38,7 +38,8 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
 
 def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
     """Return the function that encodes a request for a batch; its second argument: mark for the cache."""
-    return lambda request, cache: encode(request, entry.model, cache=cache)
+    geo = entry.geo or ""
+    return lambda request, cache: encode(request, entry.model, cache=cache, geo=geo)
 
 
 def list_request(entry: ModelEntry, key: str) -> tuple[str, Mapping[str, str]]:

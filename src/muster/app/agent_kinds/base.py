@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import inf
 
 from muster.agents.base import OnDelta
-from muster.agents.capabilities import capabilities_of, traits_of
+from muster.agents.capabilities import capabilities_of, max_output_of, traits_of
 from muster.agents.media import media_support_of, told_media_support
 from muster.agents.processes import system
 from muster.agents.processes.process import environment_of
@@ -71,6 +71,7 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         settings=_settings(section),
         capabilities=_capabilities(section),
         traits=traits_of(section.model or "") if isinstance(section, ModelSection) else NO_TRAITS,
+        max_output=_max_output(section),
         keeps_budget=_keeps_budget(section),
         media=_media(section),
     )
@@ -102,6 +103,12 @@ def _capabilities(section: AnsweringSection) -> ModelCapabilities | None:
     if section.capabilities is not None:
         return ModelCapabilities(efforts=section.capabilities.effort, thinking=section.capabilities.thinking)
     return capabilities_of(section.kind, section.model or "")
+
+
+def _max_output(section: AnsweringSection) -> int | None:
+    if not isinstance(section, ModelSection):
+        return None
+    return max_output_of(section.kind, section.model or "", own_address=section.base_url is not None)
 
 
 def _media(section: AnsweringSection) -> MediaSupport | None:

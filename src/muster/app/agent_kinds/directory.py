@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from muster.agents.base import Agent, BatchAgent, Batching
-from muster.agents.capabilities import capabilities_of, traits_of
+from muster.agents.capabilities import capabilities_of, max_output_of, takes_geo, traits_of
 from muster.agents.human import HumanAgent
 from muster.agents.media import media_support_of
 from muster.agents.processes.registry import ProcessRegistry
@@ -19,7 +19,7 @@ from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
 from muster.domain.dispatch import LIVE, Dispatch, Fallback, Mode
-from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
+from muster.domain.effort import EFFORT, EFFORT_MARK, EFFORTS, require_output, split_effort
 from muster.domain.errors import BadConfiguration, NotFound, did_you_mean
 from muster.domain.flaw import nearest
 from muster.domain.price import Price, ServiceTier
@@ -317,15 +317,29 @@ class AgentDirectory:
                 settable=MODEL_SETTINGS[PROVIDERS[provider].api],
                 capabilities=capabilities_of(provider, model),
                 traits=traits_of(model),
+                max_output=max_output_of(provider, model),
                 media=media_support_of(provider, model),
             )
             return self._known(profile, provider, model, None)
+        agent, _, effort = name.rpartition(EFFORT_MARK)
+        if agent in self._settings.agents:
+            raise BadConfiguration(
+                f"agent {name!r}: {effort!r} is not an effort", suggestions=(f"name one of {', '.join(EFFORTS)}",)
+            )
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
 
     def _declared(self, name: str, section: ModelSection) -> ModelEntry:
         if section.model is None:
             raise BadConfiguration(f"agent {name!r} has no model", suggestions=(f'add model = "…" to [agents.{name}]',))
-        return self._known(profile_of(name, section), section.kind, section.model, section)
+        if section.inference_geo is not None and not takes_geo(section.model):
+            raise BadConfiguration(
+                f"agent {name!r} cannot be asked with inference_geo: inference of {section.model} is in no place",
+                suggestions=("leave it out", "or use a model from Claude Opus 4.6 or Sonnet 4.6 on"),
+            )
+        profile = profile_of(name, section)
+        if section.max_tokens is not None:
+            require_output(name, section.max_tokens, profile.max_output)
+        return self._known(profile, section.kind, section.model, section)
 
     def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> ModelEntry:
         known = PROVIDERS[provider]

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol, cast
-from urllib.parse import urlsplit
 
 from muster.agents.base import Agent, BatchAgent
+from muster.agents.capabilities import takes_geo
 from muster.agents.prices import changes, near_models, price_from_toml, price_of
 from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
 from muster.domain.effort import EXTRA
 from muster.domain.errors import BadConfiguration
-from muster.domain.price import PRICED_TIERS, Price, Pricing, ServiceTier
-from muster.domain.provider import ANTHROPIC, OPENAI, PROVIDERS, Provider
+from muster.domain.price import PRICED_TIERS, US_FACTOR, InferenceGeo, Price, Pricing, ServiceTier
+from muster.domain.provider import ANTHROPIC, OPENAI, OPENAI_HOST, PROVIDERS, Provider, host_of
 from muster.domain.wire import WireChoice, WireName
 from muster.settings.sections import ModelSection, PriceSection
 
@@ -28,7 +28,6 @@ Period = tuple[datetime, datetime]
 BATCH_TIME = timedelta(days=3)  # from a plan to the last answer: longer than a batch may take
 
 
-OPENAI_HOST = "api.openai.com"  # and those below it, which are its regions
 _CHAT_ONLY = ("*-search-*", "*audio*")  # models of OpenAI that Responses does not have
 
 
@@ -44,18 +43,14 @@ def wires_of(provider: str, model: str, base_url: str, section: ModelSection | N
         return WireChoice(name=WireName(section.wire), is_set=True)
     says_chat = section is not None and section.max_tokens_field is not None
     only_chat = says_chat or any(fnmatchcase(model, glob) for glob in _CHAT_ONLY)
-    if provider == OPENAI and _is_openai(base_url) and not only_chat:
+    if provider == OPENAI and _is_openai_address(base_url) and not only_chat:
         return WireChoice()
     return WireChoice(name=WireName.CHAT, is_set=True)
 
 
-def _is_openai(base_url: str) -> bool:
-    try:
-        address = urlsplit(base_url)
-    except ValueError:
-        return False
-    host = address.hostname or ""
-    return address.scheme == "https" and (host == OPENAI_HOST or host.endswith(f".{OPENAI_HOST}"))
+def _is_openai_address(base_url: str) -> bool:
+    host = host_of(base_url)
+    return base_url.startswith("https://") and (host == OPENAI_HOST or host.endswith(f".{OPENAI_HOST}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,23 +109,39 @@ class ModelEntry:
 
     @property
     def _is_openai(self) -> bool:
-        return self.provider == OPENAI and (self.section is None or self.section.base_url is None)
+        own = self.section is not None and self.section.base_url is not None
+        return self.provider == OPENAI and (not own or _is_openai_address(self.base_url))
+
+    @property
+    def geo(self) -> str | None:
+        """Return where inference is asked for, empty where the account decides; None: it costs the same everywhere."""
+        if not self.known.geos or not takes_geo(self.model):
+            return None
+        return "" if self.section is None else self.section.inference_geo or ""
 
     def pricing(self, between: Period | None = None) -> Pricing:
         """Return the prices of live calls, as far as they are known: now, or in a time."""
         own = self.section.tier_price if self.section else None
         known = {tier: self._tier_price(tier, between) for tier in PRICED_TIERS}
-        own_tier = self.section.service_tier if self.section else None
-        told = {} if own is None or own_tier is None else {str(own_tier): price_from_toml(**own.dollars())}
-        return Pricing(
-            standard=self.price(between),
-            tiers={str(tier): price for tier, price in known.items() if price is not None} | told,
+        told = {} if own is None else {self._priced_tier: self._price(own)}
+        pricing = Pricing(
+            standard=self._price(self.section.price if self.section else None, between=between),
+            tiers={str(tier): price for tier, price in (known | told).items() if price is not None},
             asked=self.tier,
+            unnamed=ServiceTier.AUTO if self.known.auto_tier else "",
         )
+        return pricing if self.geo is None else pricing.with_us(self.geo)
 
-    def price(self, between: Period | None = None) -> Price | None:
-        """Return the standard price of a live call, if it is known: now, or in a time."""
-        return self._price(self.section.price if self.section else None, between=between)
+    @property
+    def _priced_tier(self) -> str:
+        """Return the tier whose price is the `tier_price` of the section."""
+        asked = self.section.service_tier if self.section is not None else None
+        return asked if asked in PRICED_TIERS else self.known.auto_tier
+
+    def price(self) -> Price | None:
+        """Return the standard price of a live call now, if it is known, in the place that is asked for."""
+        price = self._price(self.section.price if self.section else None)
+        return price.times(US_FACTOR) if price is not None and self.geo == InferenceGeo.US else price
 
     def timed_pricing(self) -> Callable[[float, float], Pricing] | None:
         """Return the prices by the time in which a call is made; None where they do not depend on it."""
@@ -159,7 +170,9 @@ class ModelEntry:
         own = (section.batch_price or section.price) if section else None
         now = datetime.now(UTC)
         period = (now, now + BATCH_TIME)
-        return Tariff(model=self.model, batch=self._price(own, batch=True, between=period), live=self.price())
+        batch = self._price(own, batch=True, between=period)
+        batch_us = None if batch is None or self.geo is None else batch.times(US_FACTOR)
+        return Tariff(model=self.model, batch=batch, live=self.price(), geo=self.geo or "", batch_us=batch_us)
 
     def _tier_price(self, tier: str, between: Period | None = None) -> Price | None:
         """Return the price that a price list has for a tier of service; none beside one that the section says."""
@@ -173,7 +186,14 @@ class ModelEntry:
         tier: str = ServiceTier.DEFAULT,
         between: Period | None = None,
     ) -> Price | None:
+        """Return a price with the surcharge of the region in which the address is."""
+        price = self._global_price(own, batch=batch, tier=tier, between=between)
+        factor = self.known.region_factor(self.base_url)
+        return price if price is None or factor == 1 else price.times(factor)
 
+    def _global_price(
+        self, own: PriceSection | None, *, batch: bool, tier: str, between: Period | None
+    ) -> Price | None:
         if own is not None:
             return price_from_toml(**own.dollars())
         provider = self.known
@@ -201,7 +221,7 @@ class ModelEntry:
             return "/locations/global/" in f"{self.base_url}/"
         # A server of the user's own that speaks OpenAI's API has other prices than OpenAI.
         own = self.section is not None and self.section.base_url is not None
-        return not own or self.api != OPENAI
+        return not own or self.api != OPENAI or self._is_openai
 
     def _price_like(self, name: str, begin: datetime, end: datetime | None, *, batch: bool, tier: str) -> Price | None:
         """Return the price of another model, as that of a deployment which has a name of its own."""

@@ -141,11 +141,15 @@ def _batch_json(batch: Batch) -> dict[str, Json]:
 
 
 def _tariff_json(tariff: dict[str, Any]) -> dict[str, Json]:
-    """Return the prices of an agent, without a word about other prices where there is one only."""
+    """Return the prices of an agent, without a word about other prices or places where there is one only."""
     return {
         name: {key: part for key, part in told.items() if key != "others" or part} if isinstance(told, dict) else told
         for name, told in tariff.items()
+        if told or name not in _OF_PLACES
     }
+
+
+_OF_PLACES = ("geo", "batch_us")
 
 
 async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:

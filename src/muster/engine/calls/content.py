@@ -2,28 +2,29 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from muster.domain.agent import Profile
 from muster.domain.call import Message, Reply, Request, message_json, request_json
 from muster.domain.canonical import canonical
 from muster.domain.content import AnswerBlocks, UnsentBlocks
+from muster.domain.rules import CURRENT, DefaultRules
 
 _DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})")
 
 
-def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBlocks | None]:
+def fit_content(
+    request: Request, profile: Profile, rules: DefaultRules = CURRENT
+) -> tuple[Request, UnsentBlocks | None]:
     """Leave out blocks that the agent cannot take back; with a note that says why, if there are any.
 
-    One that does not fit leaves out all: what comes after it was said with it in view.
+    What comes after a block was said with it in view, so it goes back only if that block does.
     """
-    reason = next(_reasons(request, profile), "")
+    sent, reason = _fitting(request, profile)
     if reason:
-        bare = tuple(
-            message if message.blocks is None else replace(message, content=None) for message in request.messages
-        )
-        return replace(request, messages=bare), UnsentBlocks(agent=profile.name, reason=reason)
+        messages = sent if rules.keeps_fitting_blocks else tuple(map(_bare, request.messages))
+        return replace(request, messages=messages), UnsentBlocks(agent=profile.name, reason=reason)
     form = _other_form(request, profile)
     if form:  # they stay part of what is asked, which is the same in every form of an API, and are not written there
         reason = f"it comes from another form of the API ({form})"
@@ -37,15 +38,30 @@ def with_place(reply: Reply, request: Request) -> Reply:
     return replace(reply, content=blocks and replace(blocks, prefix=_prefix(request, request.messages)))
 
 
-def _reasons(request: Request, profile: Profile) -> Iterator[str]:
-    for place, message in enumerate(request.messages):
-        content = message.blocks
-        if content is None:
-            continue
-        if not (profile.knows_blocks(content.provider) and _same_model(content, profile)):
-            yield f"it comes from {content.provider.partition('/')[0]}/{content.model}"
-        elif content.prefix != _prefix(request, request.messages[:place]):
-            yield "what was said before it has changed"
+def _fitting(request: Request, profile: Profile) -> tuple[tuple[Message, ...], str]:
+    """Return the messages with the blocks that fit, and why the first that does not is left out; empty: all fit.
+
+    The place of a block is told by the conversation as it was sent, without what was left out of it.
+    """
+    sent: list[Message] = []
+    first = ""
+    for message in request.messages:
+        reason = "" if message.blocks is None else _misfit(message.blocks, request, sent, profile)
+        first = first or reason
+        sent.append(_bare(message) if reason else message)
+    return tuple(sent), first
+
+
+def _misfit(content: AnswerBlocks, request: Request, before: Sequence[Message], profile: Profile) -> str:
+    """Return why blocks do not belong after what stands before them; empty: they do."""
+    if not (profile.knows_blocks(content.provider) and _same_model(content, profile)):
+        return f"it comes from {content.provider.partition('/')[0]}/{content.model}"
+    return "" if content.prefix == _prefix(request, before) else "what was said before it has changed"
+
+
+def _bare(message: Message) -> Message:
+    """Return a message without the blocks of an answer."""
+    return message if message.blocks is None else replace(message, content=None)
 
 
 def _other_form(request: Request, profile: Profile) -> str:

@@ -224,7 +224,7 @@ class CallPath:
         lowered = agent.profile.lowered(request, self._rules)
         request, unsent = (agent.profile.complete(request, self._rules) if request.wire is None else request), None
         if request.has_blocks:
-            request, unsent = fit_content(request, agent.profile)
+            request, unsent = fit_content(request, agent.profile, self._rules)
         if self._driven.attached:
             request = request.attach(self._driven.attached)
         identity = identify(agent.profile.name, request)

@@ -8,6 +8,7 @@ from muster.domain.canonical import Json
 from muster.sim.protocols.ask import (
     DEFAULT_TIER,
     FAST,
+    GEOS,
     PRIORITY,
     Ask,
     SimAnswer,
@@ -67,9 +68,12 @@ class Anthropic:
             stream=body.get("stream") is True,
             marks=marks_of(_with_tools(body)),
             media=_media(body),
+            context=anthropic_model(_model(body)).context,
             tier=_tier(body),
             tiers=TIERS,
             fast=body.get("speed") == "fast",
+            geo=_geo(body),
+            has_geo=anthropic_model(_model(body)).has_geo,
         )
 
     def plan(self, body: dict[str, Json], *, batch: bool) -> ThinkingPlan:
@@ -133,6 +137,17 @@ def _tier(body: dict[str, Json]) -> str | None:
     if body.get("speed") not in (None, "standard", "fast"):
         raise SimRefusal(400, "speed: Input should be 'standard' or 'fast'")
     return DEFAULT_TIER if tier == "standard_only" else None
+
+
+def _geo(body: dict[str, Json]) -> str | None:
+    geo = body.get("inference_geo")
+    if geo is None:
+        return None
+    if geo not in GEOS:
+        raise SimRefusal(400, "inference_geo: Input should be 'global' or 'us'")
+    if not anthropic_model(_model(body)).has_geo:
+        raise SimRefusal(400, f"inference_geo: is not supported by {body['model']}")
+    return str(geo)
 
 
 def _with_tools(body: dict[str, Json]) -> dict[str, Json]:
@@ -238,6 +253,7 @@ def _usage(said: SimAnswer) -> dict[str, Json]:
         **({"output_tokens_details": {"thinking_tokens": said.thought.tokens}} if said.thought else {}),
         "service_tier": "batch" if said.batch else "priority" if said.tier == PRIORITY else "standard",
         **({"speed": "fast"} if said.ask.fast else {}),
+        "inference_geo": said.geo,
     }
 
 

@@ -10,6 +10,8 @@ from muster.domain.script import Line, usage_of
 
 DEFAULT_TIER, FLEX, PRIORITY, FAST = "default", "flex", "priority", "fast"
 TIERS = (DEFAULT_TIER, FLEX, PRIORITY, FAST)
+GLOBAL, US, NO_GEO = "global", "us", "not_available"
+GEOS = (GLOBAL, US)  # where inference may take place (Anthropic)
 PROJECT_TIERS = (DEFAULT_TIER, FLEX, PRIORITY)  # of requests that name none
 
 
@@ -61,10 +63,13 @@ class Ask:
     stream_usage: bool = False  # the stream ends with its usage (OpenAI)
     marks: tuple[Mark, ...] = ()
     media: int = 0  # tokens of images and documents
+    context: int | None = None  # tokens that its model reads; more are refused by a server that thinks
     tier: str | None = None  # the tier of service that it names
     tiers: tuple[str, ...] = TIERS  # that its provider has
     names_tier: bool = False  # so the answer names it too (OpenAI)
     fast: bool = False  # in the fast mode (Anthropic)
+    geo: str | None = None  # where inference is to take place; None leaves it to the workspace
+    has_geo: bool = False  # inference of its model can be kept in a place, which costs more
     body: Mapping[str, Json] = field(default_factory=dict)  # of requests whose answer repeats parts of them
     plan: ThinkingPlan | None = None  # None: the server does not think
 
@@ -95,6 +100,7 @@ class SimAnswer:
     batch: bool = False  # said in a batch
     thought: Thought | None = None
     tier: str = DEFAULT_TIER  # that served it
+    geo: str = NO_GEO  # where inference took place
 
 
 class SimRefusal(Exception):

@@ -13,6 +13,7 @@ ALL_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 WITHOUT_XHIGH = ("low", "medium", "high", "max")
 UP_TO_HIGH = ("low", "medium", "high")
 REASONING = ("none", "low", "medium", "high", "xhigh")
+GEO_SINCE = "2026-02-01"
 TILES, PATCHES = "tiles", "patches"  # how a model of OpenAI counts an image
 
 ADAPTIVE, BETWEEN_TOOLS, DISABLED, ENABLED = "adaptive", "between_tools", "disabled", "enabled"
@@ -39,6 +40,11 @@ class SimModel:
     context: int = 1_000_000
     image_tokens: int = 1_600  # of the largest image (Anthropic)
     images: str = PATCHES  # how images are counted (OpenAI)
+
+    @property
+    def has_geo(self) -> bool:
+        """Whether its inference can be kept in a place (Anthropic): of models since Claude Opus 4.6."""
+        return self.glob == "*" or self.created >= GEO_SINCE
 
     @property
     def name(self) -> str:

@@ -55,6 +55,7 @@ class OpenAI:
             stream=body.get("stream") is True,
             stream_usage=isinstance(options, dict) and options.get("include_usage") is True,
             media=_media(body),
+            context=openai_model(model_of(body)).context,
             tier=tier_of(body),
             names_tier="service_tier" in body,
         )

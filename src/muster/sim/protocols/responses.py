@@ -75,6 +75,7 @@ class Responses:
             system=_instructions(body),
             stream=body.get("stream") is True,
             media=_media(items, model),
+            context=openai_model(model).context,
             tier=tier_of(body),
             names_tier="service_tier" in body,
             body=body,

@@ -45,6 +45,7 @@ _OF_MESSAGES = frozenset({"tool_calls", "refusal"})  # that providers give to me
 _DISTINCTIVE = frozenset(
     {"tool_sequence", "rubric", "auto_check", "critical", "evaluator", "threshold", "effectiveness_threshold"}
     | {"golden_path", "golden_threshold", "process_cmd", "judge_prompt", "follow_ups", "evaluator_config", "expected"}
+    | {"model_effort", "env_overrides"}
 )
 
 
