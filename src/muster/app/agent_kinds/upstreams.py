@@ -82,7 +82,9 @@ def _pricing(entry: ModelEntry) -> Callable[[str], Pricing]:
     def pricing(tier: str) -> Pricing:
         now = time.time()
         found = standing if timed is None else timed(now, now + DAY)  # the dearest of a day
-        return replace(found, asked=tier or usual)
+        asked = tier or usual
+        us = None if found.us is None else replace(found.us, asked=asked)
+        return replace(found, asked=asked, geo="", us=us)  # where inference takes place is for the request to say
 
     return pricing
 
