@@ -13,10 +13,10 @@ from muster.app.agent_kinds.providers import ModelEntry
 from muster.app.base.costs import listed_price
 from muster.domain.agent import Profile
 from muster.domain.call import Request, Usage, message
+from muster.domain.dispatch import Dispatch, Mode
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Lane
 from muster.domain.patience import Patience
-from muster.domain.run import Dispatch, Mode
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings

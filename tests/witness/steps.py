@@ -27,6 +27,7 @@ LEFT_OUT = {
     "mcp": "it serves until its client leaves",
     "view": "it opens a browser",
     **dict.fromkeys(("cases", "costs", "trend"), "the witness is older than they are"),
+    **dict.fromkeys(("durable", "record", "replay"), "the witness is older than the gateway"),
     "serve": "it runs until it is stopped, and answers over HTTP",
     **dict.fromkeys(
         (

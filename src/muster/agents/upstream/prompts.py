@@ -34,8 +34,9 @@ def differences(before: bytes, now: bytes) -> tuple[str, ...]:
 def _asked(body: bytes) -> JsonObject:
     fields = decoded(body)
     asked: JsonObject = {name: _plain(value) for name, value in fields.items() if name not in _HOW}
-    if isinstance(asked.get("system"), list):
-        asked["system"] = [block for block in asked["system"] if not _is_billing(block)]
+    system = asked.get("system")
+    if isinstance(system, list):
+        asked["system"] = [block for block in system if not _is_billing(block)]
     return asked
 
 
