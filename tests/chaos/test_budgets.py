@@ -12,7 +12,7 @@ from muster.agents.prices import price_of
 from muster.domain.agent import Timeouts
 from muster.domain.call import Message, Request, Role, Usage
 from muster.domain.money import Microdollars, show_usd, to_usd
-from muster.domain.price import Price
+from muster.domain.price import US_FACTOR, Price
 from muster.domain.run import RunState
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.sim.audit import Audit
@@ -56,7 +56,7 @@ def price() -> Price:
 def sums() -> Sums:
     request = Request(messages=(Message(role=Role.USER, text=work.question(0, SIZE)),), max_tokens=MAX_TOKENS)
     tokens = SIZE // BYTES_PER_TOKEN
-    most = price().most(len(wire.encode(request, MODEL, stream=True)), MAX_TOKENS)
+    most = price().times(US_FACTOR).most(len(wire.encode(request, MODEL, stream=True)), MAX_TOKENS)
     return Sums(real=price().cost(Usage(input=tokens, output=tokens)), most=most)
 
 

@@ -45,7 +45,7 @@ def test_a_run_that_is_completed_is_the_answer(shell: Shell) -> None:
 def test_two_processes_that_resume_a_failed_run_pay_for_the_rest_once(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
-    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0012", concurrency=1)
     shell.muster("runs", "resume", run)
     assert shell.run(run)["state"] == "failed"
     more = ("runs", "resume", run, "--budget", "5", "--json")
@@ -64,7 +64,7 @@ def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shel
     shell.use(rehearsal)
     shell.declare_workloads()
     spec = {"agent": MODEL, "tickets": tickets(40)}
-    run = shell.submit("triage", spec, budget_usd="0.0011", name="tight", concurrency=1)
+    run = shell.submit("triage", spec, budget_usd="0.0012", name="tight", concurrency=1)
     failed = shell.muster("runs", "resume", run, "--json")
     assert (failed.code, failed.error()["code"]) == (1, "budget")
     done = shell.run(run)["calls"]["done"]
@@ -81,13 +81,13 @@ def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shel
 def test_a_budget_holds_over_all_resumes_of_a_run_and_is_shown(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
-    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0012", concurrency=1)
     shell.muster("runs", "resume", run)
     paid = rehearsal.audit().calls
     again = shell.muster("runs", "resume", run)
     assert (again.code, rehearsal.audit().calls) == (1, paid)
     first, second = shell.run(run), shell.run("last")
-    assert "of the budget of $0.0011 is spent" in again.err
+    assert "of the budget of $0.0012 is spent" in again.err
     assert second["spent_usd"] == 0
     assert second["lineage"]["spent_usd"] == first["spent_usd"] == first["lineage"]["spent_usd"] > 0
     refused = shell.muster("runs", "resume", run, "--budget", "0.000001", "--json")
@@ -95,9 +95,9 @@ def test_a_budget_holds_over_all_resumes_of_a_run_and_is_shown(shell: Shell, reh
     assert "of its budget of $0.000001 is already spent" in refused.error()["message"]
     assert shell.run("last")["id"] == second["id"]
     shown = shell.muster("runs", "show", "last").out
-    assert "of $0.001100 in all, $0.00 of it by this run" in shown, shown
+    assert "of $0.001200 in all, $0.00 of it by this run" in shown, shown
     forked = shell.muster("runs", "fork", run, "--from", "ticket/0")
-    assert "it is a new run with a budget of its own ($0.0011)" in forked.err
+    assert "it is a new run with a budget of its own ($0.0012)" in forked.err
     assert (forked.code, rehearsal.audit().calls) == (1, 2 * paid)
 
 
@@ -228,7 +228,7 @@ def test_replay_asks_nobody(shell: Shell, rehearsal: ForkedRehearsal) -> None:
 def test_a_replay_that_misses_something_exits_1_and_names_it(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
-    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0012", concurrency=1)
     assert shell.muster("runs", "resume", run).code == 1
     result = shell.muster("runs", "replay", run, "--json")
     assert (result.code, result.error()["code"]) == (1, "replay_miss")

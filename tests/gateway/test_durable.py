@@ -135,3 +135,15 @@ def _given(said: str) -> int:
     """Return how many answers a command says it took from the journal."""
     found = [line for line in said.splitlines() if "from the journal" in line]
     return int(found[0].split()[0]) if found else 0
+
+
+def test_only_its_program_goes_on_with_a_run(project: Project, rehearsal: PricedRehearsal) -> None:
+    (project.folder / "fail").touch()
+    assert finished(project)[0] == 7
+    with project.command("runs", "resume", "last") as resumed:
+        _, said = resumed.communicate(60)
+        assert resumed.returncode != 0
+        assert "is interrupted" in said
+    (project.folder / "fail").unlink()
+    code, said = finished(project)
+    assert (code, _given(said)) == (0, 2)

@@ -51,7 +51,7 @@ async def test_a_run_costs_what_its_survey_says_it_can(tmp_path: Path, mode: Mod
         assert run.result["passed"]
         assert run.calls.total == found.all.calls == 9
         # About: how many bytes make a token is known to nobody before.
-        assert 0.5 * run.spent.billed < found.all.least < 1.2 * run.spent.billed < found.all.most
+        assert 0.5 * run.spent.billed < found.all.least < 1.32 * run.spent.billed < found.all.most  # a tenth for the US
 
 
 async def test_whatever_an_agent_says_of_batches_a_live_verification_has_none(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from muster.agents.upstream.agent import Upstream, UpstreamLimits
 from muster.agents.upstream.dialects import AnswerForm, dialect_of
 from muster.agents.upstream.embeddings import EmbeddingsWire
 from muster.app.agent_kinds.providers import ModelEntry
+from muster.domain.agent import Timeouts
 from muster.domain.errors import BadConfiguration
 from muster.domain.exchange import WireRequest
 from muster.domain.price import Pricing, ServiceTier
@@ -24,6 +25,8 @@ from muster.domain.provider import ANTHROPIC, MaxTokens
 from muster.settings.gateway import GatewaySection
 from muster.text import typed
 
+# An answer may take any time, but not without a byte: the client knows best how long it waits.
+TIMEOUTS = Timeouts(idle=900.0, call=86_400.0)
 OPENAI_ROOT = "/v1"  # which the address of such a server has in it, and that of Anthropic has not
 
 
@@ -69,7 +72,12 @@ def _of_model(entry: ModelEntry, model: str) -> ModelEntry:
         section = typed.replace(section, price=None, tier_price=None, batch_price=None, priced_as=None)
     place = f"{entry.provider}/{model}" if section is None else f"{entry.profile.name}/{model}"
     profile = replace(
-        entry.profile, name=place.removesuffix("/"), model=model, limiter=f"{entry.provider}:{model}", wires=None
+        entry.profile,
+        name=place.removesuffix("/"),
+        model=model,
+        limiter=f"{entry.provider}:{model}",
+        wires=None,
+        timeouts=TIMEOUTS,
     )
     return replace(entry, section=section, model=model, profile=profile)
 

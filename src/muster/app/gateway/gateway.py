@@ -16,7 +16,7 @@ from muster.agents.upstream.prompts import prompt_digest
 from muster.app.base.backend import Backend
 from muster.app.gateway.joins import KeptAnswer, RetryJoins
 from muster.app.gateway.recorded import RecordedAnswers, recorded_in
-from muster.app.gateway.session import GatewaySession
+from muster.app.gateway.session import HELD, GatewaySession
 from muster.app.kinds.gateway import GATEWAY
 from muster.app.runs.files import borrow
 from muster.app.runs.runs import Runs
@@ -34,7 +34,6 @@ from muster.engine.calls.flow import AnswerFlow
 
 MAX_SESSIONS = 1_000  # that are open at the same time
 MAX_UPSTREAMS = 256  # models that are kept ready
-HELD = "durable"  # in the spec of a run that a program goes on with when it is started again
 Owner = tuple[str | None, str]  # whose run, and under which name
 
 

@@ -14,6 +14,7 @@ from muster.engine.calls.flow import AnswerFlow
 
 KEPT_SECONDS = 600.0  # for which an answer waits for its client
 MAX_KEPT = 1_000  # exchanges that may be joined; their answers are in memory
+MIN_LOOKED_AT = 50
 Question = tuple[object, ...]  # whose, to whom, and what
 
 
@@ -33,6 +34,7 @@ class RetryJoins:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept: OrderedDict[Question, KeptAnswer] = OrderedDict()
+        self._looks_at = MIN_LOOKED_AT  # exchanges, before those that are over are forgotten
 
     def find(self, question: Question, request: WireRequest, retries: int) -> KeptAnswer | None:
         """Return the exchange whose answer a request gets; None where it is to be asked."""
@@ -55,9 +57,12 @@ class RetryJoins:
         return self._clock.monotonic()
 
     def _forget(self) -> None:
-        while self._kept:
-            question, oldest = next(iter(self._kept.items()))
-            old = self._clock.monotonic() - oldest.at > KEPT_SECONDS
-            if not (oldest.flow.is_delivered or old or len(self._kept) > MAX_KEPT):
-                return
-            del self._kept[question]
+        if len(self._kept) < self._looks_at:
+            return
+        now = self._clock.monotonic()
+        left = [(question, one) for question, one in self._kept.items() if self._may_be_joined(one, now)]
+        self._kept = OrderedDict(left[-MAX_KEPT:])
+        self._looks_at = 2 * len(self._kept) + MIN_LOOKED_AT
+
+    def _may_be_joined(self, kept: KeptAnswer, now: float) -> bool:
+        return not kept.flow.is_delivered and not kept.flow.is_lost and now - kept.at <= KEPT_SECONDS

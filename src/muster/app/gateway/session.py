@@ -15,7 +15,13 @@ from muster.engine.context import Context
 
 IDLE_SECONDS = 900.0  # without a request, after which a run of the gateway ends
 LOOK_SECONDS = 5.0
+HELD = "durable"  # in the spec of a run that a program goes on with when it is started again
+END = "gateway/end"  # of the step that says that the program of a durable run ended well
 PATIENCE = 30.0  # seconds for which a request waits for money that others hold
+
+
+async def _is_over() -> bool:
+    return True
 
 
 class GatewaySession:
@@ -57,6 +63,8 @@ class GatewaySession:
             self._closing.set()
         if self._stopped is not None:
             raise self._stopped
+        if self._lasts:
+            await context.step(END, _is_over)
 
     async def _look(self) -> None:
         """Wait a while, or until it is told to close."""
