@@ -180,8 +180,13 @@ def test_what_cannot_be_read_is_refused(body: bytes) -> None:
         ),
         ('"messages":[{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]', "file"),
         ('"container":"c1"', "container"),
+        (
+            '"tools":[{"name":"get","input_schema":{"properties":{"type":{"type":"string"},"url":{"type":"string"}}}}]',
+            "",
+        ),
+        ('"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{"url":"https://a/b"}}]}]', ""),
         ('"messages":[{"role":"user","content":"\\"file_id\\": \\"no\\""}]', ""),
-        ('"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","data":"aGk="}}]}]', ""),
+        ('"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","data":"aGk="}}]}]', "image"),
     ],
 )
 def test_input_that_is_not_in_the_body_is_noticed(part: str, hidden: str) -> None:

@@ -79,8 +79,3 @@ def dialect_of(api: str, method: str, path: str) -> UpstreamDialect | None:
     if known is None and _MODEL.fullmatch(path) and ".." not in path:
         known = _LIST
     return known if known is not None and known.method == method else None
-
-
-def paths(api: str) -> tuple[str, ...]:
-    """Return the addresses of an API."""
-    return tuple(f"{known.method} {path}" for path, known in _DIALECTS[api].items())

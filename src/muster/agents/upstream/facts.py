@@ -23,7 +23,13 @@ _ONCE = frozenset(
     )
 )
 _ELSEWHERE = frozenset(("file_id", "file_url", "vector_store_ids"))  # at any depth
-_PICTURES = frozenset(("image_url", "url"))
+# A picture or a document of few bytes may count many tokens: it is packed, and pages and pixels are what counts.
+_UNBOUNDED = frozenset(
+    (
+        *("item_reference", "file", "input_file", "image", "image_url", "input_image", "document"),
+        *("input_audio", "audio", "video", "computer_screenshot", "image_generation_call"),
+    )
+)
 _STANDARD = ("standard_only", "standard", "on_demand")
 
 
@@ -143,16 +149,11 @@ def _names_elsewhere(fields: JsonObject) -> Iterator[str]:
             left.extend(value)
         elif isinstance(value, dict):
             for name, inner in value.items():
-                if (name in _ELSEWHERE and inner) or (name in _PICTURES and _is_address(inner)):
+                if name in _ELSEWHERE and inner:
                     yield name
-                elif name == "type" and inner in ("item_reference", "file"):
-                    yield str(inner)
+                elif name == "type" and isinstance(inner, str) and inner in _UNBOUNDED:
+                    yield inner
                 left.append(inner)
-
-
-def _is_address(value: Any) -> bool:
-    address = value.get("url") if isinstance(value, dict) else value
-    return isinstance(address, str) and not address.startswith("data:")
 
 
 def _server_tool(fields: JsonObject, dialect: UpstreamDialect) -> str:

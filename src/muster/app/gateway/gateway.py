@@ -214,7 +214,6 @@ class Gateway:
         return session
 
     def _begin(self, runs: Runs, run: Run, session: GatewaySession) -> asyncio.Task[Run]:
-        session.run = run.id
         driving = asyncio.get_running_loop().create_task(self._drive(runs, run, session))
         self._ending.add(driving)
         driving.add_done_callback(self._ending.discard)

@@ -8,7 +8,6 @@ from muster.app.gateway.recorded import RecordedAnswers
 from muster.domain.call import Reply
 from muster.domain.errors import Conflict
 from muster.domain.exchange import WireRequest
-from muster.domain.ids import RunId
 from muster.engine.base.clock import Clock
 from muster.engine.calls.flow import AnswerFlow
 from muster.engine.context import Context
@@ -31,7 +30,6 @@ class GatewaySession:
         """With `lasts` it ends when it is told, and not before."""
         self.day, self.recorded, self._lasts = day, recorded, lasts
         self._stopped: BaseException | None = None
-        self.run: RunId | None = None
         self._clock = clock
         self._context: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
         self._open: set[asyncio.Task[Reply]] = set()
