@@ -51,7 +51,7 @@ class RunEnding(Protocol):
 
     @property
     def shows_content(self) -> bool:
-        """Whether what is seen while a run is driven says more than its events."""
+        """Return whether what is seen while a run is driven says more than its events."""
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""

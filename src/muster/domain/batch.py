@@ -205,7 +205,7 @@ class Batch:
 
     @property
     def gets_on(self) -> bool:
-        """Whether nothing keeps it from getting on; otherwise its note says why."""
+        """Return whether nothing keeps it from getting on; otherwise its note says why."""
         return not (self.stalled or self.unattended)
 
     @property

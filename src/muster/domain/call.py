@@ -169,12 +169,12 @@ class Request:
 
     @property
     def has_blocks(self) -> bool:
-        """Whether an earlier answer in it is given as its provider gave it."""
+        """Return whether an earlier answer in it is given as its provider gave it."""
         return AnswerBlocks in map(type, map(_CONTENT, self.messages))
 
     @property
     def has_media(self) -> bool:
-        """Whether it shows images or documents."""
+        """Return whether it shows images or documents."""
         return tuple in map(type, map(_CONTENT, self.messages))  # every call asks eight times: without a generator
 
     @property

@@ -89,7 +89,7 @@ class OutputTraits:
 
     @property
     def reasons(self) -> bool:
-        """Whether it thinks where nobody says anything."""
+        """Return whether it thinks where nobody says anything."""
         return self.thinks_at is not None
 
     def limit(self, answer: int, settings: Mapping[str, Json]) -> int:

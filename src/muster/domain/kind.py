@@ -97,7 +97,7 @@ class WorkKind:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it comes with Muster; of a workload of the user's own nothing but its name is known."""
+        """Return whether it comes with Muster; of a workload of the user's own nothing but its name is known."""
         return bool(self.module)
 
     @property

@@ -216,7 +216,7 @@ class Engine:
 
     @property
     def only_waits(self) -> bool:
-        """Whether nothing is at work in the runs that this process drives."""
+        """Return whether nothing is at work in the runs that this process drives."""
         return not self._beginning and all(drive.only_waits for drive in self._drives.values())
 
     @property

@@ -155,12 +155,12 @@ class AssignedSlot:
 
     @property
     def has_tree(self) -> bool:
-        """Whether the task works in a tree of its own."""
+        """Return whether the task works in a tree of its own."""
         return self.isolation is not Isolation.NONE
 
     @property
     def is_compared(self) -> bool:
-        """Whether the user's repository is compared before and after a round of the task."""
+        """Return whether the user's repository is compared before and after a round of the task."""
         return self.has_tree if self.compares is None else self.compares
 
     def stored(self) -> Mapping[str, Json]:

@@ -17,7 +17,7 @@ class RunSummary(Protocol):
 
     @property
     def ok(self) -> bool:
-        """Whether it is a success."""
+        """Return whether it is a success."""
 
     @property
     def verdict(self) -> str:

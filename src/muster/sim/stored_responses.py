@@ -33,7 +33,7 @@ class KeptResponse:
 
     @property
     def background(self) -> bool:
-        """Whether nobody waited for it."""
+        """Return whether nobody waited for it."""
         return self.said.ask.body.get("background") is True
 
 

@@ -175,7 +175,7 @@ class SuiteChoice(SuiteFields):
 
     @property
     def repeats(self) -> bool:
-        """Whether cases of an earlier run are run again."""
+        """Return whether cases of an earlier run are run again."""
         return self.only_failed is not None
 
 

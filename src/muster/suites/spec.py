@@ -59,7 +59,7 @@ class SuiteSpec(SuiteFields):
 
     @property
     def judges_in_batches(self) -> bool:
-        """Whether the judge is asked in batches, however the agents are asked."""
+        """Return whether the judge is asked in batches, however the agents are asked."""
         return self.judge_dispatch is Mode.BATCH
 
     @property

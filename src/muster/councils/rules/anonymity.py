@@ -126,7 +126,7 @@ class PositionBias:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval excludes that position did not matter."""
+        """Return whether the interval excludes that position did not matter."""
         return not self.interval.holds(0.0)
 
 

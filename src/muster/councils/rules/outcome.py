@@ -48,7 +48,7 @@ class AssessedClaim:
 
     @property
     def is_contested(self) -> bool:
-        """Whether anybody contests it; else somebody verified it."""
+        """Return whether anybody contests it; else somebody verified it."""
         return any(one.stance is ClaimStance.CONTESTED for _, one in self.said)
 
     @property

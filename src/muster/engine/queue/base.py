@@ -159,7 +159,7 @@ class QueueServer:
 
     @property
     def may_lose_jobs(self) -> bool:
-        """Whether jobs may be removed before anybody took them."""
+        """Return whether jobs may be removed before anybody took them."""
         return self.eviction not in ("", "noeviction")
 
 

@@ -43,7 +43,7 @@ class SimModel:
 
     @property
     def has_geo(self) -> bool:
-        """Whether its inference can be kept in a place (Anthropic): of models since Claude Opus 4.6."""
+        """Return whether its inference can be kept in a place (Anthropic): of models since Claude Opus 4.6."""
         return self.glob == "*" or self.created >= GEO_SINCE
 
     @property

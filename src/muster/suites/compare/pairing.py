@@ -38,7 +38,7 @@ class Pair:
 
     @property
     def change(self) -> PairChange:
-        """Whether B is worse or better than A here; only passing counts."""
+        """Return whether B is worse or better than A here; only passing counts."""
         before, after = self.passes
         if before == after:
             return PairChange.SAME

@@ -113,7 +113,7 @@ class RunComparison:
 
     @property
     def gate(self) -> Gate:
-        """Whether B can take the place of A: the worst that is decided about any subject."""
+        """Return whether B can take the place of A: the worst that is decided about any subject."""
         return min((self._gate_of(one.comparison) for one in self.subjects), key=_WORST_GATE_FIRST.index)
 
     @property

@@ -159,5 +159,5 @@ class Case:
 
     @property
     def has_own_subjects(self) -> bool:
-        """Whether others are tested on it than on the cases that say nothing, or with another effort."""
+        """Return whether others are tested on it than on the cases that say nothing, or with another effort."""
         return bool(self.agents or self.model_effort)

@@ -44,7 +44,7 @@ class Cost:
 
     @property
     def has_savings(self) -> bool:
-        """Whether a part of it was asked in another way than live in the standard tier."""
+        """Return whether a part of it was asked in another way than live in the standard tier."""
         return self.batches > 0 or self.flex_saved != 0
 
     @property
